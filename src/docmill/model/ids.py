@@ -1,0 +1,33 @@
+"""Identifiers: time-ordered for what is created, derived for what must come out the same twice.
+
+Ids travel as canonical UUID text: cheap to hash and to print, native `uuid` on PostgreSQL, text on SQLite.
+"""
+
+import hashlib
+import os
+import time
+
+DEFAULT_ORG = "00000000-0000-7000-8000-000000000001"
+"""The organisation of a single-tenant installation."""
+
+
+def _canonical(value: int) -> str:
+    text = f"{value:032x}"
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+def _stamp(value: int, version: int) -> str:
+    value &= ~(0xF << 76) & ~(0x3 << 62)
+    return _canonical(value | version << 76 | 0x2 << 62)
+
+
+def new_id() -> str:
+    """A UUIDv7: sorts by creation time to the millisecond, so indexes grow at one end."""
+    millis = time.time_ns() // 1_000_000
+    return _stamp(millis << 80 | int.from_bytes(os.urandom(10), "big"), 7)
+
+
+def derived_id(*parts: str | int) -> str:
+    """An id that is the same for the same parts (UUIDv8), so a rerun writes the same rows again."""
+    text = "\x1f".join(str(part) for part in parts)
+    return _stamp(int.from_bytes(hashlib.sha256(text.encode()).digest()[:16], "big"), 8)

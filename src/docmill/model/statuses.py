@@ -1,0 +1,94 @@
+"""Statuses of jobs and steps and the only legal ways between them, written down once.
+
+CHECK constraints, API enums, UI types and the property tests all derive from these tables.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+
+class StepKind(StrEnum):
+    """What executes a step."""
+
+    AI = "ai"
+    RULE = "rule"
+    SYSTEM = "system"
+    EXTERNAL = "external"
+    HUMAN = "human"
+
+
+class FailureAction(StrEnum):
+    """What a failed step means for the rest of its job."""
+
+    FAIL_JOB = "fail_job"
+    SKIP_DEPENDENTS = "skip_dependents"
+    CONTINUE = "continue"
+
+
+class JobStatus(StrEnum):
+    """Where a processing job stands."""
+
+    PENDING = "PENDING"
+    IN_PROGRESS = "IN_PROGRESS"
+    WAITING = "WAITING"
+    COMPLETED = "COMPLETED"
+    PARTIAL_SUCCESS = "PARTIAL_SUCCESS"
+    FAILED = "FAILED"
+    CANCELLED = "CANCELLED"
+
+    @property
+    def finished(self) -> bool:
+        return self in FINISHED_JOBS
+
+
+class StepStatus(StrEnum):
+    """Where a job step stands."""
+
+    PENDING = "PENDING"
+    READY = "READY"
+    IN_PROGRESS = "IN_PROGRESS"
+    WAITING = "WAITING"
+    COMPLETED = "COMPLETED"
+    FAILED = "FAILED"
+    SKIPPED = "SKIPPED"
+    CANCELLED = "CANCELLED"
+
+    @property
+    def settled(self) -> bool:
+        return self in SETTLED_STEPS
+
+
+class SkipReason(StrEnum):
+    """Why a step was skipped; only `condition` satisfies the steps that depend on it."""
+
+    CONDITION = "condition"
+    DEPENDENCY_FAILED = "dependency_failed"
+    JOB_FAILED = "job_failed"
+
+
+FINISHED_JOBS = frozenset({JobStatus.COMPLETED, JobStatus.PARTIAL_SUCCESS, JobStatus.FAILED, JobStatus.CANCELLED})
+SETTLED_STEPS = frozenset({StepStatus.COMPLETED, StepStatus.FAILED, StepStatus.SKIPPED, StepStatus.CANCELLED})
+
+# A finished job returns to IN_PROGRESS or PENDING only by a manual retry, which begins a new run.
+JOB_TRANSITIONS: Mapping[JobStatus, frozenset[JobStatus]] = {
+    JobStatus.PENDING: frozenset({JobStatus.IN_PROGRESS, JobStatus.WAITING, *FINISHED_JOBS}),
+    JobStatus.IN_PROGRESS: frozenset({JobStatus.WAITING, *FINISHED_JOBS}),
+    JobStatus.WAITING: frozenset({JobStatus.IN_PROGRESS, *FINISHED_JOBS}),
+    JobStatus.COMPLETED: frozenset({JobStatus.PENDING}),
+    JobStatus.PARTIAL_SUCCESS: frozenset({JobStatus.PENDING}),
+    JobStatus.FAILED: frozenset({JobStatus.PENDING}),
+    JobStatus.CANCELLED: frozenset({JobStatus.PENDING}),
+}
+
+STEP_TRANSITIONS: Mapping[StepStatus, frozenset[StepStatus]] = {
+    StepStatus.PENDING: frozenset({StepStatus.READY, StepStatus.SKIPPED, StepStatus.CANCELLED}),
+    StepStatus.READY: frozenset({StepStatus.IN_PROGRESS, StepStatus.SKIPPED, StepStatus.CANCELLED}),
+    # Back to READY: a retry, a crash, a drain, a refusal by breaker or bucket.
+    StepStatus.IN_PROGRESS: frozenset({StepStatus.READY, StepStatus.WAITING, *SETTLED_STEPS}),
+    StepStatus.WAITING: frozenset({StepStatus.READY, *SETTLED_STEPS}),
+    # Settled steps move only by a manual retry, which begins a new run.
+    StepStatus.COMPLETED: frozenset({StepStatus.PENDING}),
+    StepStatus.FAILED: frozenset({StepStatus.PENDING}),
+    StepStatus.SKIPPED: frozenset({StepStatus.PENDING}),
+    StepStatus.CANCELLED: frozenset({StepStatus.PENDING}),
+}
