@@ -1,0 +1,116 @@
+"""What can happen to a job. Events carry everything a decision needs, randomness included; payloads ride along unread.
+
+`result` and `error` are JSON text ready to be stored; `decide` never looks into them.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Submitted:
+    """The job was created: whatever has no predecessor becomes ready."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claimed:
+    """A worker takes a ready step."""
+
+    position: int
+    worker: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpointed:
+    """The result of the running step is stored; from now on only its apply can be repeated."""
+
+    position: int
+    epoch: int
+    result: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Completed:
+    """The step is done: reported by its worker, by a callback or by a person."""
+
+    position: int
+    epoch: int
+    result: str | None = None
+    paid: bool = False
+    """The result cost money: a rerun uses it again unless told otherwise."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    """The attempt failed. `jitter` in [0, 1) was drawn where the failure was seen."""
+
+    position: int
+    epoch: int
+    error: str
+    permanent: bool = False
+    retry_after: float | None = None
+    jitter: float = 0.0
+    result: str | None = None
+    """Set when the compute succeeded and the apply failed: the result is kept and only apply is tried again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skipped:
+    """The step's condition does not hold."""
+
+    position: int
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deferred:
+    """Refused by breaker, bucket or `not_before`: due again later, no attempt used."""
+
+    position: int
+    epoch: int
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suspended:
+    """The step now waits for a person or a callback, answered under the same epoch."""
+
+    position: int
+    epoch: int
+    deadline: datetime | None
+    result: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Crashed:
+    """The worker that ran the step died; seen by the sweeper under this epoch."""
+
+    position: int
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Released:
+    """The worker gives the step back unharmed (drain)."""
+
+    position: int
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cancelled:
+    """Somebody wants the job to end now."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rerun:
+    """Somebody wants these steps (and what follows from them) run again; begins a new run."""
+
+    positions: frozenset[int]
+    keep_checkpoints: bool = True
+
+
+StepEvent = Checkpointed | Completed | Failed | Skipped | Deferred | Suspended | Crashed | Released
+"""Events fenced by epoch."""
+
+Event = Submitted | Claimed | StepEvent | Cancelled | Rerun
