@@ -1,0 +1,1 @@
+"""Alembic migrations for both databases, run by `docmill db upgrade`."""

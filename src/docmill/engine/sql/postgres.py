@@ -1,0 +1,295 @@
+"""The hot statements on PostgreSQL: arrays in, one round trip for all writes of a batch (pipeline mode)."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any
+
+from psycopg import Connection, Cursor
+
+from docmill.engine.sql.rows import (
+    Candidate,
+    EventWrite,
+    JobHead,
+    JobRow,
+    JobWrite,
+    NewJobRow,
+    PartWrite,
+    StepRow,
+    StepWrite,
+    WrongCount,
+)
+from docmill.engine.state import StepState
+from docmill.model.statuses import SkipReason, StepStatus
+
+_STATUS = {status.value: status for status in StepStatus}
+_REASON = {reason.value: reason for reason in SkipReason}
+
+# NO KEY UPDATE: the foreign keys of new steps take KEY SHARE on the job, which this lets through. Id order: two batches
+# that share jobs queue instead of deadlocking.
+LOCK_JOBS = """
+select id, version from processing_jobs where id = any(%s::uuid[]) order by id for no key update"""
+
+TRY_LOCK_JOBS = LOCK_JOBS + " skip locked"
+
+LOAD_JOBS = """
+select id, org_id, template_id, entity_type, entity_id, priority, title, metadata, file_type, created_by, created_at,
+       status, run, version, chain
+from processing_jobs where id = any(%s::uuid[])"""
+
+LOAD_STEPS = """
+select job_id, position, status, epoch, failures, crashes, checkpointed, worker_id, due_at, deadline_at, reason
+from processing_job_steps where job_id = any(%s::uuid[])"""
+
+# A loose index scan: one index descent per (organisation, rank), however long the queue is.
+READY_QUEUES = """
+with recursive pair(org_id, rank) as (
+  (select org_id, rank from processing_job_steps where status = 'READY' and queue = %(queue)s
+   order by org_id, rank limit 1)
+  union all
+  select next.org_id, next.rank from pair, lateral (
+    select org_id, rank from processing_job_steps
+    where status = 'READY' and queue = %(queue)s and (org_id, rank) > (pair.org_id, pair.rank)
+    order by org_id, rank limit 1) next
+)
+select org_id, rank from pair"""
+
+# The steps are read unlocked and may be stale by the time their job is locked: the caller plans on what it loads
+# after the lock. SKIP LOCKED below LIMIT: jobs that others hold do not use up the limit.
+LOCK_CANDIDATES = """
+select s.job_id, j.version, s.position from processing_job_steps s join processing_jobs j on j.id = s.job_id
+where s.status = 'READY' and s.queue = %s and s.org_id = %s and s.rank = %s and s.due_at <= %s
+  and s.job_id <> all(%s::uuid[])
+order by s.due_at, s.job_id limit %s
+for no key update of j skip locked"""
+
+INSERT_JOBS = """
+insert into processing_jobs (id, org_id, template_id, entity_type, entity_id, priority, title, metadata, file_type,
+  created_by, created_at, parent_job_id, status, run, version, settled, total, chain)
+select u.id, u.org_id, u.template_id, u.entity_type, u.entity_id, u.priority, u.title, u.metadata::jsonb, u.file_type,
+  u.created_by, %s, u.parent_job_id, u.status, 1, u.version, u.settled, u.total, u.chain
+from unnest(%s::uuid[], %s::uuid[], %s::uuid[], %s::text[], %s::text[], %s::int[], %s::text[], %s::text[], %s::text[],
+  %s::text[], %s::uuid[], %s::text[], %s::int[], %s::int[], %s::int[], %s::bytea[])
+  as u(id, org_id, template_id, entity_type, entity_id, priority, title, metadata, file_type, created_by,
+       parent_job_id, status, version, settled, total, chain)"""
+
+INSERT_STEPS = """
+insert into processing_job_steps (job_id, position, org_id, step_key, queue, rank, status, epoch, failures, crashes,
+  checkpointed, worker_id, due_at, deadline_at, reason, result, error, started_at, finished_at)
+select u.job_id, u.position, u.org_id, u.step_key, u.queue, u.rank, u.status, u.epoch, u.failures, u.crashes,
+  u.checkpointed, u.worker_id, u.due_at, u.deadline_at, u.reason, nullif(u.result, '')::jsonb,
+  nullif(u.error, '')::jsonb, case when u.status = 'IN_PROGRESS' then %(now)s end,
+  case when u.status in ('COMPLETED', 'FAILED', 'SKIPPED', 'CANCELLED') then %(now)s end
+from unnest(%(job_id)s::uuid[], %(position)s::smallint[], %(org_id)s::uuid[], %(step_key)s::text[], %(queue)s::text[],
+  %(rank)s::int[], %(status)s::text[], %(epoch)s::int[], %(failures)s::int[], %(crashes)s::int[],
+  %(checkpointed)s::bool[], %(worker_id)s::uuid[], %(due_at)s::timestamptz[], %(deadline_at)s::timestamptz[],
+  %(reason)s::text[], %(result)s::text[], %(error)s::text[])
+  as u(job_id, position, org_id, step_key, queue, rank, status, epoch, failures, crashes, checkpointed, worker_id,
+       due_at, deadline_at, reason, result, error)"""
+
+# The epoch in WHERE is the fence in the database itself: even a planner gone wrong cannot write under an old lease.
+UPDATE_STEPS = """
+update processing_job_steps s set
+  queue = u.queue, status = u.status, epoch = u.epoch, failures = u.failures, crashes = u.crashes,
+  checkpointed = u.checkpointed, worker_id = u.worker_id, due_at = u.due_at, deadline_at = u.deadline_at,
+  reason = u.reason,
+  result = case when u.result is null then s.result when u.result <> '' then u.result::jsonb end,
+  error = case when u.error is null then s.error when u.error <> '' then u.error::jsonb end,
+  started_at = case when u.status = 'IN_PROGRESS' and u.epoch > s.epoch then %(now)s else s.started_at end,
+  finished_at = case when u.status in ('COMPLETED', 'FAILED', 'SKIPPED', 'CANCELLED') then %(now)s end
+from unnest(%(job_id)s::uuid[], %(position)s::smallint[], %(queue)s::text[], %(status)s::text[], %(epoch)s::int[],
+  %(failures)s::int[], %(crashes)s::int[], %(checkpointed)s::bool[], %(worker_id)s::uuid[],
+  %(due_at)s::timestamptz[], %(deadline_at)s::timestamptz[], %(reason)s::text[], %(result)s::text[],
+  %(error)s::text[], %(old_epoch)s::int[])
+  as u(job_id, position, queue, status, epoch, failures, crashes, checkpointed, worker_id, due_at, deadline_at,
+       reason, result, error, old_epoch)
+where s.job_id = u.job_id and s.position = u.position and s.epoch = u.old_epoch"""
+
+UPDATE_JOBS = """
+update processing_jobs j set
+  version = u.version, status = u.status, run = u.run, settled = u.settled, chain = u.chain,
+  started_at = coalesce(j.started_at, case when u.status <> 'PENDING' then %s::timestamptz end),
+  finished_at = case when u.status in ('COMPLETED', 'PARTIAL_SUCCESS', 'FAILED', 'CANCELLED') then %s::timestamptz end
+from unnest(%s::uuid[], %s::int[], %s::text[], %s::int[], %s::int[], %s::bytea[])
+  as u(id, version, status, run, settled, chain)
+where j.id = u.id and j.version = u.version - 1"""
+
+INSERT_EVENTS = """
+insert into processing_job_events (at, job_id, version, org_id, data, hash)
+select %s, u.job_id, u.version, u.org_id, u.data::json, u.hash
+from unnest(%s::uuid[], %s::int[], %s::uuid[], %s::text[], %s::bytea[]) as u(job_id, version, org_id, data, hash)"""
+
+UPSERT_PARTS = """
+insert into processing_step_parts (created_at, job_id, position, name, org_id, value)
+select %s, u.job_id, u.position, u.name, u.org_id, u.value::json
+from unnest(%s::uuid[], %s::smallint[], %s::text[], %s::uuid[], %s::text[]) as u(job_id, position, name, org_id, value)
+on conflict (job_id, position, name) do nothing"""
+
+DELETE_PARTS = """
+delete from processing_step_parts p using unnest(%s::uuid[], %s::smallint[]) as u(job_id, position)
+where p.job_id = u.job_id and p.position = u.position"""
+
+RUNNING_STEPS = """
+select job_id, position, epoch from processing_job_steps
+where status = 'IN_PROGRESS' and worker_id = %s order by job_id, position limit %s"""
+
+# Walks the distinct workers of the partial index, so its cost follows the number of workers, not of steps.
+ORPHANED_STEPS = """
+with recursive holder(id) as (
+  (select worker_id from processing_job_steps where status = 'IN_PROGRESS' order by worker_id limit 1)
+  union all
+  select next.worker_id from holder, lateral (
+    select worker_id from processing_job_steps where status = 'IN_PROGRESS' and worker_id > holder.id
+    order by worker_id limit 1) next
+)
+select s.job_id, s.position, s.epoch from holder h join processing_job_steps s
+  on s.worker_id = h.id and s.status = 'IN_PROGRESS'
+where not exists (select 1 from workers w where w.id = h.id and w.status = 'alive')
+order by s.job_id, s.position limit %s"""
+
+OVERDUE_STEPS = """
+select job_id, position, epoch from processing_job_steps
+where status = 'WAITING' and deadline_at <= %s order by deadline_at limit %s"""
+
+NEXT_DUE = """
+select min(due_at) from processing_job_steps where status = 'READY' and queue = any(%s::text[]) and due_at > %s"""
+
+
+class PostgresSql:
+    """`HotSql` over one psycopg connection."""
+
+    def __init__(self, raw: Connection[Any]) -> None:
+        self._raw = raw
+        self._sent: list[tuple[str, Cursor[Any], int]] = []
+
+    def _fetch(self, statement: str, parameters: Sequence[object]) -> list[Any]:
+        return self._raw.execute(statement, parameters).fetchall()
+
+    def now(self) -> datetime:
+        value: datetime = self._fetch("select now()", ())[0][0]
+        return value
+
+    def lock_jobs(self, ids: Sequence[str]) -> dict[str, int]:
+        return dict(self._fetch(LOCK_JOBS, [ids])) if ids else {}
+
+    def try_lock_jobs(self, ids: Sequence[str]) -> dict[str, int]:
+        return dict(self._fetch(TRY_LOCK_JOBS, [ids])) if ids else {}
+
+    def load_jobs(self, ids: Sequence[str]) -> list[JobRow]:
+        rows = self._fetch(LOAD_JOBS, [ids]) if ids else []
+        return [JobRow(JobHead(*row[:11]), *row[11:]) for row in rows]
+
+    def load_steps(self, ids: Sequence[str]) -> list[StepRow]:
+        rows = self._fetch(LOAD_STEPS, [ids]) if ids else []
+        return [
+            StepRow(row[0], row[1], StepState(_STATUS[row[2]], *row[3:10], _REASON[row[10]] if row[10] else None))
+            for row in rows
+        ]
+
+    def ready_queues(self, queue: str) -> list[tuple[str, int]]:
+        return self._raw.execute(READY_QUEUES, {"queue": queue}).fetchall()
+
+    def lock_candidates(
+        self, queue: str, org_id: str, rank: int, now: datetime, limit: int, holding: Sequence[str]
+    ) -> list[Candidate]:
+        rows = self._fetch(LOCK_CANDIDATES, [queue, org_id, rank, now, list(holding), limit])
+        return [Candidate(*row) for row in rows]
+
+    def existing_jobs(self, ids: Sequence[str]) -> set[str]:
+        rows = self._fetch("select id from processing_jobs where id = any(%s::uuid[])", [ids]) if ids else []
+        return {row[0] for row in rows}
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        with self._raw.pipeline():
+            yield
+        sent, self._sent = self._sent, []
+        for name, cursor, planned in sent:
+            if cursor.rowcount != planned:
+                raise WrongCount(f"{name} changed {cursor.rowcount} rows, {planned} were planned")
+
+    def _write(self, name: str, statement: str, parameters: Any, planned: int) -> None:
+        self._sent.append((name, self._raw.execute(statement, parameters), planned))
+
+    def insert_jobs(self, rows: Sequence[NewJobRow], now: datetime) -> None:
+        from orjson import dumps
+
+        if not rows:
+            return
+        heads = [row.head for row in rows]
+        columns = [
+            *([head[index] for head in heads] for index in range(7)),
+            [dumps(head.metadata).decode() for head in heads],
+            [head.file_type for head in heads],
+            [head.created_by for head in heads],
+            *([row[index] for row in rows] for index in range(1, 7)),
+        ]
+        self._write("insert_jobs", INSERT_JOBS, [now, *columns], len(rows))
+
+    def insert_steps(self, rows: Sequence[StepWrite], now: datetime) -> None:
+        if rows:
+            parameters = _step_columns(rows, now)
+            parameters["org_id"] = [row.org_id for row in rows]
+            parameters["step_key"] = [row.step_key for row in rows]
+            parameters["rank"] = [row.rank for row in rows]
+            self._write("insert_steps", INSERT_STEPS, parameters, len(rows))
+
+    def update_steps(self, rows: Sequence[StepWrite], now: datetime) -> None:
+        if rows:
+            parameters = _step_columns(rows, now)
+            parameters["old_epoch"] = [row.old_epoch for row in rows]
+            self._write("update_steps", UPDATE_STEPS, parameters, len(rows))
+
+    def update_jobs(self, rows: Sequence[JobWrite], now: datetime) -> None:
+        if rows:
+            self._write("update_jobs", UPDATE_JOBS, [now, now, *_columns(rows)], len(rows))
+
+    def insert_events(self, rows: Sequence[EventWrite], now: datetime) -> None:
+        if rows:
+            self._write("insert_events", INSERT_EVENTS, [now, *_columns(rows)], len(rows))
+
+    def upsert_parts(self, rows: Sequence[PartWrite], now: datetime) -> None:
+        if rows:
+            self._raw.execute(UPSERT_PARTS, [now, *_columns(rows)])
+
+    def delete_parts(self, steps: Sequence[tuple[str, int]]) -> None:
+        if steps:
+            self._raw.execute(DELETE_PARTS, _columns(steps))
+
+    def running_steps(self, worker: str, limit: int) -> list[tuple[str, int, int]]:
+        return self._fetch(RUNNING_STEPS, [worker, limit])
+
+    def orphaned_steps(self, limit: int) -> list[tuple[str, int, int]]:
+        return self._fetch(ORPHANED_STEPS, [limit])
+
+    def overdue_steps(self, now: datetime, limit: int) -> list[tuple[str, int, int]]:
+        return self._fetch(OVERDUE_STEPS, [now, limit])
+
+    def next_due(self, queues: Sequence[str], now: datetime) -> datetime | None:
+        value: datetime | None = self._fetch(NEXT_DUE, [list(queues), now])[0][0]
+        return value
+
+
+def _columns(rows: Sequence[tuple[Any, ...]]) -> list[list[Any]]:
+    return [list(column) for column in zip(*rows, strict=True)]
+
+
+def _step_columns(rows: Sequence[StepWrite], now: datetime) -> dict[str, object]:
+    states = [row.state for row in rows]
+    return {
+        "now": now,
+        "job_id": [row.job_id for row in rows],
+        "position": [row.position for row in rows],
+        "queue": [row.queue for row in rows],
+        "status": [state.status for state in states],
+        "epoch": [state.epoch for state in states],
+        "failures": [state.failures for state in states],
+        "crashes": [state.crashes for state in states],
+        "checkpointed": [state.checkpointed for state in states],
+        "worker_id": [state.worker for state in states],
+        "due_at": [state.due_at for state in states],
+        "deadline_at": [state.deadline for state in states],
+        "reason": [state.reason for state in states],
+        "result": [row.result for row in rows],
+        "error": [row.error for row in rows],
+    }

@@ -1,0 +1,174 @@
+"""Rows as the hot SQL moves them, and the protocol both dialects implement."""
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from datetime import datetime
+from typing import NamedTuple, Protocol
+
+from docmill.engine.state import StepState
+
+CLEAR = ""
+"""Written instead of JSON text: set the column to NULL. None means: leave it as it is."""
+
+
+class JobHead(NamedTuple):
+    """What never changes about a job while it runs."""
+
+    id: str
+    org_id: str
+    template_id: str
+    entity_type: str
+    entity_id: str
+    priority: int
+    title: str
+    metadata: dict[str, object]
+    file_type: str | None
+    created_by: str | None
+    created_at: datetime
+
+
+class JobRow(NamedTuple):
+    """A locked job: its fixed part and what decisions move."""
+
+    head: JobHead
+    status: str
+    run: int
+    version: int
+    chain: bytes
+
+
+class StepRow(NamedTuple):
+    """One stored step as a decision sees it."""
+
+    job_id: str
+    position: int
+    state: StepState
+
+
+class NewJobRow(NamedTuple):
+    """A job to insert, already planned."""
+
+    head: JobHead
+    parent_job_id: str | None
+    status: str
+    version: int
+    settled: int
+    total: int
+    chain: bytes
+
+
+class JobWrite(NamedTuple):
+    """A job's new standing; `version` is the new one, the row must hold the one before it."""
+
+    id: str
+    version: int
+    status: str
+    run: int
+    settled: int
+    chain: bytes
+
+
+class StepWrite(NamedTuple):
+    """A step's new standing, conditional on the epoch it had."""
+
+    job_id: str
+    position: int
+    org_id: str
+    step_key: str
+    queue: str
+    rank: int
+    state: StepState
+    old_epoch: int
+    result: str | None
+    error: str | None
+
+
+class EventWrite(NamedTuple):
+    """One event row: all transitions that one transaction made to one job."""
+
+    job_id: str
+    version: int
+    org_id: str
+    data: str
+    hash: bytes
+
+
+class PartWrite(NamedTuple):
+    """One sub-checkpoint of a running step."""
+
+    job_id: str
+    position: int
+    name: str
+    org_id: str
+    value: str
+
+
+class Candidate(NamedTuple):
+    """A ready step that a claim may take, its job locked."""
+
+    job_id: str
+    version: int
+    position: int
+
+
+class HotSql(Protocol):
+    """The engine's own statements. Each runs in the caller's transaction; none commits."""
+
+    def now(self) -> datetime:
+        """The database's clock, fixed for the transaction."""
+
+    def lock_jobs(self, ids: Sequence[str]) -> dict[str, int]:
+        """Lock these jobs in id order, waiting; id -> version of those that exist."""
+
+    def load_jobs(self, ids: Sequence[str]) -> list[JobRow]:
+        """Jobs that are already locked, whole."""
+
+    def load_steps(self, ids: Sequence[str]) -> list[StepRow]:
+        """All stored steps of these jobs, without results."""
+
+    def ready_queues(self, queue: str) -> list[tuple[str, int]]:
+        """The (organisation, rank) pairs that have a step due in this queue, without reading the queue itself."""
+
+    def lock_candidates(
+        self, queue: str, org_id: str, rank: int, now: datetime, limit: int, holding: Sequence[str]
+    ) -> list[Candidate]:
+        """Due steps in order, their jobs locked without waiting; those others hold are passed over."""
+
+    def existing_jobs(self, ids: Sequence[str]) -> set[str]:
+        """Which of these ids are taken."""
+
+    def writing(self) -> AbstractContextManager[None]:
+        """The writes below may be sent together; on leaving, each has changed as many rows as planned, or WrongCount."""
+
+    def insert_jobs(self, rows: Sequence[NewJobRow], now: datetime) -> None: ...
+
+    def insert_steps(self, rows: Sequence[StepWrite], now: datetime) -> None: ...
+
+    def update_steps(self, rows: Sequence[StepWrite], now: datetime) -> None: ...
+
+    def update_jobs(self, rows: Sequence[JobWrite], now: datetime) -> None: ...
+
+    def insert_events(self, rows: Sequence[EventWrite], now: datetime) -> None: ...
+
+    def upsert_parts(self, rows: Sequence[PartWrite], now: datetime) -> None: ...
+
+    def delete_parts(self, steps: Sequence[tuple[str, int]]) -> None: ...
+
+    def running_steps(self, worker: str, limit: int) -> list[tuple[str, int, int]]:
+        """(job, position, epoch) of steps in progress under this worker."""
+
+    def orphaned_steps(self, limit: int) -> list[tuple[str, int, int]]:
+        """(job, position, epoch) of steps in progress under a worker that is not alive."""
+
+    def overdue_steps(self, now: datetime, limit: int) -> list[tuple[str, int, int]]:
+        """(job, position, epoch) of waiting steps whose deadline has passed."""
+
+    def try_lock_jobs(self, ids: Sequence[str]) -> dict[str, int]:
+        """Lock those of these jobs that nobody holds; id -> version."""
+
+    def next_due(self, queues: Sequence[str], now: datetime) -> datetime | None:
+        """When the next ready step of these queues that is not yet due will be."""
+
+
+class WrongCount(RuntimeError):
+    """A conditional write under the job lock changed another number of rows than planned: a bug, rolled back."""
