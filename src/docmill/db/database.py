@@ -1,7 +1,7 @@
 """One database, opened by URL: short reads and writes for services, dedicated sessions for the engine's lanes.
 
-SQLite transactions are explicit: a write begins IMMEDIATE and first takes an flock, so that writers of several processes
-queue in the kernel instead of spinning on SQLITE_BUSY (p50 0.7 ms against 430 ms).
+SQLite transactions are explicit: a write begins IMMEDIATE and first takes an flock, so that writers of several
+processes queue in the kernel instead of spinning on SQLITE_BUSY (p50 0.7 ms against 430 ms).
 """
 
 import fcntl
@@ -186,7 +186,7 @@ def is_connection_lost(error: BaseException) -> bool:
 
 
 def is_transient(error: BaseException) -> bool:
-    """Whether the same transaction may succeed when tried again: lost connection, deadlock, serialization, disk full."""
+    """Whether the same transaction may succeed when tried again: connection lost, deadlock, disk full and the like."""
     if is_connection_lost(error):
         return True
     if isinstance(error, DBAPIError):

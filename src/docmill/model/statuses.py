@@ -36,9 +36,8 @@ class JobStatus(StrEnum):
     FAILED = "FAILED"
     CANCELLED = "CANCELLED"
 
-    @property
-    def finished(self) -> bool:
-        return self in FINISHED_JOBS
+    finished: bool
+    """Whether the job has ended; set below, a plain attribute because the engine asks a million times a second."""
 
 
 class StepStatus(StrEnum):
@@ -53,9 +52,8 @@ class StepStatus(StrEnum):
     SKIPPED = "SKIPPED"
     CANCELLED = "CANCELLED"
 
-    @property
-    def settled(self) -> bool:
-        return self in SETTLED_STEPS
+    settled: bool
+    """Whether the step has come to its end; set below, as for jobs."""
 
 
 class SkipReason(StrEnum):
@@ -68,6 +66,11 @@ class SkipReason(StrEnum):
 
 FINISHED_JOBS = frozenset({JobStatus.COMPLETED, JobStatus.PARTIAL_SUCCESS, JobStatus.FAILED, JobStatus.CANCELLED})
 SETTLED_STEPS = frozenset({StepStatus.COMPLETED, StepStatus.FAILED, StepStatus.SKIPPED, StepStatus.CANCELLED})
+
+for _job in JobStatus:
+    _job.finished = _job in FINISHED_JOBS
+for _step in StepStatus:
+    _step.settled = _step in SETTLED_STEPS
 
 # A finished job returns to IN_PROGRESS or PENDING only by a manual retry, which begins a new run.
 JOB_TRANSITIONS: Mapping[JobStatus, frozenset[JobStatus]] = {

@@ -182,7 +182,7 @@ class PostgresSql:
     def load_steps(self, ids: Sequence[str]) -> list[StepRow]:
         rows = self._fetch(LOAD_STEPS, [ids]) if ids else []
         return [
-            StepRow(row[0], row[1], StepState(_STATUS[row[2]], *row[3:10], _REASON[row[10]] if row[10] else None))
+            StepRow(row[0], row[1], StepState._make((_STATUS[row[2]], *row[3:10], _REASON.get(row[10]))))
             for row in rows
         ]
 
@@ -281,7 +281,7 @@ def _step_columns(rows: Sequence[StepWrite], now: datetime) -> dict[str, object]
         "job_id": [row.job_id for row in rows],
         "position": [row.position for row in rows],
         "queue": [row.queue for row in rows],
-        "status": [state.status for state in states],
+        "status": [state.status._value_ for state in states],
         "epoch": [state.epoch for state in states],
         "failures": [state.failures for state in states],
         "crashes": [state.crashes for state in states],
@@ -289,7 +289,7 @@ def _step_columns(rows: Sequence[StepWrite], now: datetime) -> dict[str, object]
         "worker_id": [state.worker for state in states],
         "due_at": [state.due_at for state in states],
         "deadline_at": [state.deadline for state in states],
-        "reason": [state.reason for state in states],
+        "reason": [state.reason and state.reason._value_ for state in states],
         "result": [row.result for row in rows],
         "error": [row.error for row in rows],
     }

@@ -138,7 +138,7 @@ class HotSql(Protocol):
         """Which of these ids are taken."""
 
     def writing(self) -> AbstractContextManager[None]:
-        """The writes below may be sent together; on leaving, each has changed as many rows as planned, or WrongCount."""
+        """The writes below may be sent together; on leaving, each changed as many rows as planned, or WrongCount."""
 
     def insert_jobs(self, rows: Sequence[NewJobRow], now: datetime) -> None: ...
 

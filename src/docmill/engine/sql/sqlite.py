@@ -121,7 +121,7 @@ class SqliteSql:
     def load_jobs(self, ids: Sequence[str]) -> list[JobRow]:
         rows = self._raw.execute(LOAD_JOBS, [_array(ids)]).fetchall() if ids else []
         return [
-            JobRow(JobHead(*row[:7], orjson.loads(row[7]), row[8], row[9], datetime.fromisoformat(row[10])), *row[11:])
+            JobRow(JobHead._make((*row[:7], orjson.loads(row[7]), *row[8:10], _time(row[10]))), *row[11:])
             for row in rows
         ]
 
@@ -151,7 +151,7 @@ class SqliteSql:
     def writing(self) -> Iterator[None]:
         yield
 
-    def _write(self, name: str, statement: str, rows: list[Sequence[object]]) -> None:
+    def _write(self, name: str, statement: str, rows: Sequence[Sequence[object]]) -> None:
         changed = self._raw.executemany(statement, rows).rowcount
         if changed != len(rows):
             raise WrongCount(f"{name} changed {changed} rows, {len(rows)} were planned")
@@ -264,7 +264,7 @@ def _state(row: Sequence[object]) -> StepState:
 def _state_columns(state: StepState) -> tuple[object, ...]:
     status, epoch, failures, crashes, checkpointed, worker, due_at, deadline, reason = state
     return (
-        status,
+        status._value_,
         epoch,
         failures,
         crashes,
@@ -272,7 +272,7 @@ def _state_columns(state: StepState) -> tuple[object, ...]:
         worker,
         iso(due_at) if due_at else None,
         iso(deadline) if deadline else None,
-        reason,
+        reason and reason._value_,
     )
 
 
