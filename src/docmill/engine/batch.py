@@ -1,0 +1,111 @@
+"""What goes into one transaction of the store and what comes out."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from docmill.engine.events import Event
+from docmill.engine.sql.rows import JobHead
+from docmill.engine.state import StepState
+from docmill.model.ids import new_id
+from docmill.templates.plan import Plan, PlanStep
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewJob:
+    """A job to submit. Give an `id` of your own (see `derived_id`) and submitting twice is submitting once."""
+
+    template_id: str
+    org_id: str
+    entity_type: str
+    entity_id: str
+    id: str = field(default_factory=new_id)
+    priority: int = 0
+    """Higher goes first."""
+    title: str = ""
+    metadata: Mapping[str, object] = field(default_factory=dict)
+    file_type: str | None = None
+    created_by: str | None = None
+    parent_job_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """One thing that happened to one job."""
+
+    job_id: str
+    event: Event
+    follow_ups: tuple[NewJob, ...] = ()
+    """Jobs to submit with it, if it is accepted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """A finished part of a running step, kept so that it is never computed again."""
+
+    job_id: str
+    position: int
+    epoch: int
+    name: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueClaim:
+    """How many steps a worker has room for in one queue."""
+
+    queue: str
+    limit: int
+    turn: int = 0
+    """Whose turn it is among the organisations that wait; raised by the worker from claim to claim."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepRun:
+    """A claimed step: all that its execution starts from. The epoch is the right to report on it."""
+
+    job: JobHead
+    run: int
+    plan: Plan
+    step: PlanStep
+    state: StepState
+
+    @property
+    def key(self) -> tuple[str, int, int]:
+        """What identifies this right: job, position, epoch."""
+        return (self.job.id, self.step.position, self.state.epoch)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """One transaction's worth of work."""
+
+    reports: Sequence[Report] = ()
+    parts: Sequence[Part] = ()
+    submissions: Sequence[NewJob] = ()
+    claims: Sequence[QueueClaim] = ()
+    worker: str | None = None
+    wait: bool = True
+    """Wait for the locks of reported jobs. The sweeper does not: what somebody holds is being looked after."""
+    reserve: Callable[[str], bool] | None = None
+    """Asked for each step that became ready: is there a slot in its queue here? Then it is claimed on the spot."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What the transaction did."""
+
+    accepted: tuple[bool, ...]
+    """For each report."""
+    parts_accepted: tuple[bool, ...]
+    started: tuple[StepRun, ...]
+    """Steps claimed, in the queues' order or on the spot."""
+    left_ready: frozenset[str]
+    """Queues in which steps became ready that nobody claimed: others may want to know."""
+    due: tuple[tuple[str, datetime], ...]
+    """(queue, when) of steps that will be due later."""
+    exhausted: frozenset[str]
+    """Queues that had fewer due steps than asked for."""
+    finished: tuple[str, ...]
+    """Jobs that came to their end."""
+    submitted: int

@@ -1,0 +1,89 @@
+"""The store: every change to a job, whoever asks for it, is one `commit` of one batch.
+
+Lanes, sweeper and services share this door; `transaction` does the work behind it.
+"""
+
+from collections.abc import Iterable
+
+import orjson
+from sqlalchemy import Connection, select
+
+from docmill.db.database import Session
+from docmill.db.tables import templates
+from docmill.engine.batch import Batch, Outcome
+from docmill.engine.failpoints import failpoint
+from docmill.engine.locked import KnownJob
+from docmill.engine.sql.rows import HotSql
+from docmill.engine.transaction import Transaction
+from docmill.model.errors import NotFound
+from docmill.templates.document import plan_from_document
+from docmill.templates.plan import Plan
+
+_CACHE_SIZE = 20_000
+
+
+class PlanSource:
+    """Compiled plans by template id. A template version never changes, so they are kept for good."""
+
+    def __init__(self) -> None:
+        self._plans: dict[str, Plan] = {}
+
+    def get(self, template_id: str, connection: Connection) -> Plan:
+        """The plan of this template version; NotFound when there is no such version."""
+        plan = self._plans.get(template_id)
+        if plan is None:
+            query = select(templates.c.definition).where(templates.c.id == template_id)
+            definition = connection.execute(query).scalar()
+            if definition is None:
+                raise NotFound(f"There is no process template version with id {template_id}.", template_id=template_id)
+            document = orjson.loads(definition) if isinstance(definition, str) else definition
+            plan = self._plans[template_id] = plan_from_document(document)
+        return plan
+
+
+class Store:
+    """Transactions on jobs over one session. Each thread has its own."""
+
+    def __init__(self, session: Session, plans: PlanSource) -> None:
+        self.session = session
+        self.plans = plans
+        self.sql = hot_sql(session)
+        self._known: dict[str, KnownJob] = {}
+
+    def commit(self, batch: Batch) -> Outcome:
+        """Do the whole batch in one transaction.
+
+        Raises what the driver raises; then nothing was done, or (a commit whose answer was lost) all of it.
+        """
+        with self.session.write() as connection:
+            transaction = Transaction(self.sql, self.plans, connection, self._known)
+            outcome = transaction.run(batch)
+            failpoint("commit.inside")
+        self.remember(transaction.known())
+        failpoint("commit.after")
+        return outcome
+
+    def remember(self, jobs: Iterable[KnownJob]) -> None:
+        """Keep the committed state of these jobs, so that their steps need not be read again."""
+        if len(self._known) > _CACHE_SIZE:
+            self._known.clear()
+        for job in jobs:
+            if job.state.status.finished:
+                self._known.pop(job.head.id, None)
+            else:
+                self._known[job.head.id] = job
+
+    def forget(self) -> None:
+        """Drop what is remembered: after an error it is unclear what was committed."""
+        self._known.clear()
+
+
+def hot_sql(session: Session) -> HotSql:
+    """The hot statements of the session's dialect."""
+    if session.connection.dialect.name == "postgresql":
+        from docmill.engine.sql.postgres import PostgresSql
+
+        return PostgresSql(session.raw)
+    from docmill.engine.sql.sqlite import SqliteSql
+
+    return SqliteSql(session.raw)

@@ -1,0 +1,234 @@
+"""One transaction of the store: lock jobs, load what is not known, fold events, claim, write what follows.
+
+Lock order: jobs by id, then their steps, then domain rows. Jobs named in reports are locked waiting; claims pass over
+what others hold, so two transactions never wait for each other in a circle.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Protocol
+
+from sqlalchemy import Connection
+
+from docmill.engine.batch import Batch, NewJob, Outcome, Part, QueueClaim, Report, StepRun
+from docmill.engine.events import Claimed, Submitted
+from docmill.engine.failpoints import failpoint
+from docmill.engine.locked import CHAIN_START, KnownJob, LockedJob, queue_of
+from docmill.engine.sql.rows import HotSql, JobHead, PartWrite, StepWrite
+from docmill.engine.state import JobState, StepState, new_state
+from docmill.model.statuses import JobStatus, StepStatus
+from docmill.templates.plan import Plan
+
+_JOB_STATUS = {status.value: status for status in JobStatus}
+
+
+class Plans(Protocol):
+    """Where compiled plans come from."""
+
+    def get(self, template_id: str, connection: Connection) -> Plan: ...
+
+
+class Transaction:
+    """The work of one commit, inside the transaction that the store opened."""
+
+    def __init__(self, sql: HotSql, plans: Plans, connection: Connection, known: Mapping[str, KnownJob]) -> None:
+        self._sql = sql
+        self._plans = plans
+        self._connection = connection
+        self._cache = known
+        self._jobs: dict[str, LockedJob] = {}
+        self._new: dict[str, tuple[LockedJob, str | None]] = {}
+        self._written: list[KnownJob] = []
+        self.now = sql.now()
+        """The database's clock, the same for all of the transaction."""
+
+    def run(self, batch: Batch) -> Outcome:
+        """The whole batch, in lock order: reports, claims, writes."""
+        self.lock(batch)
+        return self.finish(batch, self.fold(batch.reports))
+
+    def lock(self, batch: Batch) -> None:
+        """Lock the jobs that the batch speaks of, in id order; waiting, unless the batch is one that never waits."""
+        ids = sorted({report.job_id for report in batch.reports} | {part.job_id for part in batch.parts})
+        self._load(self._sql.lock_jobs(ids) if batch.wait else self._sql.try_lock_jobs(ids))
+
+    def holds(self, job_id: str, position: int, epoch: int) -> bool:
+        """Whether this epoch has the right to the running step; an answer that stays true until the commit."""
+        job = self._jobs.get(job_id)
+        if job is None:
+            return False
+        step = job.state.steps[position]
+        return step.status is StepStatus.IN_PROGRESS and step.epoch == epoch
+
+    def fold(self, reports: Sequence[Report]) -> list[bool]:
+        """Fold the reports into their jobs; for each, whether it was accepted."""
+        accepted = []
+        for report in reports:
+            job = self._jobs.get(report.job_id)
+            accepted.append(job is not None and job.fold(report.event, self.now))
+        return accepted
+
+    def finish(self, batch: Batch, accepted: Sequence[bool]) -> Outcome:
+        """Claim on the spot and from the queues, write everything, tell what came of it."""
+        parts = [self.holds(part.job_id, part.position, part.epoch) for part in batch.parts]
+        follow_ups = [
+            job for report, good in zip(batch.reports, accepted, strict=True) if good for job in report.follow_ups
+        ]
+        self._take_in([*batch.submissions, *follow_ups])
+        started = self._claim_on_the_spot(batch)
+        exhausted = self._claim_from_queues(batch, started)
+        self._write([part for part, good in zip(batch.parts, parts, strict=True) if good])
+        if follow_ups:
+            failpoint("follow_up.inserted")
+        unclaimed = list(self._unclaimed())
+        return Outcome(
+            accepted=tuple(accepted),
+            parts_accepted=tuple(parts),
+            started=tuple(
+                StepRun(job.was.head, job.state.run, job.plan, job.plan.steps[position], job.state.steps[position])
+                for job, position in started
+            ),
+            left_ready=frozenset(queue for queue, due_at in unclaimed if due_at <= self.now),
+            due=tuple(entry for entry in unclaimed if entry[1] > self.now),
+            exhausted=exhausted,
+            finished=tuple(job.head.id for job in self._written if job.state.status.finished),
+            submitted=len(self._new),
+        )
+
+    def known(self) -> list[KnownJob]:
+        """The jobs as they stand once this is committed."""
+        return self._written
+
+    def _load(self, versions: Mapping[str, int]) -> None:
+        """Take locked jobs in, reading only those whose version is not the remembered one."""
+        missing = []
+        for job_id, version in versions.items():
+            known = self._cache.get(job_id)
+            if known is not None and known.version == version:
+                self._jobs[job_id] = LockedJob(known, self._plans.get(known.head.template_id, self._connection))
+            else:
+                missing.append(job_id)
+        if not missing:
+            return
+        rows = self._sql.load_jobs(missing)
+        stored: dict[tuple[str, int], StepState] = {
+            (step.job_id, step.position): step.state for step in self._sql.load_steps(missing)
+        }
+        untouched = StepState()
+        for row in rows:
+            plan = self._plans.get(row.head.template_id, self._connection)
+            steps = tuple(stored.get((row.head.id, position), untouched) for position in range(len(plan.steps)))
+            state = JobState(_JOB_STATUS[row.status], steps, row.run)
+            self._jobs[row.head.id] = LockedJob(KnownJob(row.version, row.head, state, bytes(row.chain)), plan)
+
+    def _take_in(self, new_jobs: Sequence[NewJob]) -> None:
+        """Plan new jobs. An id that exists already was submitted before and is left alone."""
+        if not new_jobs:
+            return
+        taken = self._sql.existing_jobs([job.id for job in new_jobs])
+        for new in new_jobs:
+            if new.id in taken:
+                continue
+            taken.add(new.id)
+            plan = self._plans.get(new.template_id, self._connection)
+            head = JobHead(
+                new.id,
+                new.org_id,
+                new.template_id,
+                new.entity_type,
+                new.entity_id,
+                new.priority,
+                new.title,
+                dict(new.metadata),
+                new.file_type,
+                new.created_by,
+                self.now,
+            )
+            job = LockedJob(KnownJob(0, head, new_state(len(plan.steps)), CHAIN_START), plan)
+            job.fold(Submitted(), self.now)
+            self._new[new.id] = (job, new.parent_job_id)
+
+    def _claim_on_the_spot(self, batch: Batch) -> list[tuple[LockedJob, int]]:
+        """Steps that just became ready start here if there is a slot: no second transaction, no wake-up."""
+        started: list[tuple[LockedJob, int]] = []
+        if batch.reserve is None or batch.worker is None:
+            return started
+        for job in self._jobs.values():
+            for position in list(job.fresh()):
+                step = job.state.steps[position]
+                due = step.due_at is None or step.due_at <= self.now
+                if due and batch.reserve(queue_of(job.plan.steps[position], step)):
+                    job.fold(Claimed(position=position, worker=batch.worker), self.now)
+                    started.append((job, position))
+        return started
+
+    def _claim_from_queues(self, batch: Batch, started: list[tuple[LockedJob, int]]) -> frozenset[str]:
+        exhausted = set()
+        for claim in batch.claims:
+            left = claim.limit
+            for org_id, rank, share in self._shares(claim):
+                limit = min(share, left)
+                found = self._sql.lock_candidates(claim.queue, org_id, rank, self.now, limit, list(self._jobs))
+                self._load({candidate.job_id: candidate.version for candidate in found})
+                for candidate in found:
+                    job = self._jobs[candidate.job_id]
+                    if job.fold(Claimed(position=candidate.position, worker=batch.worker or ""), self.now):
+                        started.append((job, candidate.position))
+                        left -= 1
+                if left <= 0:
+                    break
+            else:
+                exhausted.add(claim.queue)
+        return frozenset(exhausted)
+
+    def _shares(self, claim: QueueClaim) -> Iterator[tuple[str, int, int]]:
+        """Organisations in turn: an even share for each first, then what is left to whoever has more."""
+        ranks: dict[str, list[int]] = {}
+        for org_id, rank in self._sql.ready_queues(claim.queue):
+            ranks.setdefault(org_id, []).append(rank)
+        if not ranks:
+            return
+        in_order = sorted(ranks)
+        turn = claim.turn % len(in_order)
+        in_order = in_order[turn:] + in_order[:turn]
+        share = -(-claim.limit // len(in_order))
+        for allowance in (share, claim.limit) if len(in_order) > 1 else (claim.limit,):
+            for org_id in in_order:
+                for rank in sorted(ranks[org_id]):
+                    yield org_id, rank, allowance
+
+    def _write(self, parts: Sequence[Part]) -> None:
+        changed = [job for job in self._jobs.values() if job.changed]
+        new = list(self._new.values())
+        inserts: list[StepWrite] = []
+        updates: list[StepWrite] = []
+        for job in [*changed, *(job for job, _ in new)]:
+            for is_new, write in job.step_writes():
+                (inserts if is_new else updates).append(write)
+        events = [job.event_write() for job in changed]
+        new_events = [job.event_write() for job, _ in new]
+        orgs = {job_id: job.was.head.org_id for job_id, job in self._jobs.items()}
+        sql, now = self._sql, self.now
+        with sql.writing():
+            sql.insert_jobs(
+                [job.new_row(parent, event.hash) for (job, parent), event in zip(new, new_events, strict=True)], now
+            )
+            sql.insert_steps(inserts, now)
+            sql.update_steps(updates, now)
+            sql.update_jobs([job.job_write(event.hash) for job, event in zip(changed, events, strict=True)], now)
+            sql.insert_events([*events, *new_events], now)
+            sql.delete_parts([(job.was.head.id, position) for job in changed for position in job.cleared])
+            sql.upsert_parts(
+                [PartWrite(part.job_id, part.position, part.name, orgs[part.job_id], part.value) for part in parts], now
+            )
+        self._written = [
+            *(job.known(event.hash) for job, event in zip(changed, events, strict=True)),
+            *(job.known(event.hash) for (job, _), event in zip(new, new_events, strict=True)),
+        ]
+
+    def _unclaimed(self) -> Iterator[tuple[str, datetime]]:
+        """Queue and due time of every step that became ready here and was not taken."""
+        for job in [*self._jobs.values(), *(job for job, _ in self._new.values())]:
+            for position in job.fresh():
+                step = job.state.steps[position]
+                yield queue_of(job.plan.steps[position], step), step.due_at or self.now
