@@ -69,6 +69,10 @@ class StepRun:
     plan: Plan
     step: PlanStep
     state: StepState
+    queue: str
+    """Where its slot belongs."""
+    on_the_spot: bool
+    """Claimed in the transaction that made it ready."""
 
     @property
     def key(self) -> tuple[str, int, int]:

@@ -56,12 +56,16 @@ class Store:
         Raises what the driver raises; then nothing was done, or (a commit whose answer was lost) all of it.
         """
         with self.session.write() as connection:
-            transaction = Transaction(self.sql, self.plans, connection, self._known)
+            transaction = self.begin(connection)
             outcome = transaction.run(batch)
             failpoint("commit.inside")
         self.remember(transaction.known())
         failpoint("commit.after")
         return outcome
+
+    def begin(self, connection: Connection) -> Transaction:
+        """The work of a transaction that the caller has opened and will commit (lane B, around its processors)."""
+        return Transaction(self.sql, self.plans, connection, self._known)
 
     def remember(self, jobs: Iterable[KnownJob]) -> None:
         """Keep the committed state of these jobs, so that their steps need not be read again."""

@@ -22,6 +22,9 @@ from docmill.templates.plan import Plan
 _JOB_STATUS = {status.value: status for status in JobStatus}
 
 
+_Start = tuple[LockedJob, int, bool]
+
+
 class Plans(Protocol):
     """Where compiled plans come from."""
 
@@ -84,10 +87,7 @@ class Transaction:
         return Outcome(
             accepted=tuple(accepted),
             parts_accepted=tuple(parts),
-            started=tuple(
-                StepRun(job.was.head, job.state.run, job.plan, job.plan.steps[position], job.state.steps[position])
-                for job, position in started
-            ),
+            started=tuple(_run_of(job, position, on_the_spot) for job, position, on_the_spot in started),
             left_ready=frozenset(queue for queue, due_at in unclaimed if due_at <= self.now),
             due=tuple(entry for entry in unclaimed if entry[1] > self.now),
             exhausted=exhausted,
@@ -148,9 +148,9 @@ class Transaction:
             job.fold(Submitted(), self.now)
             self._new[new.id] = (job, new.parent_job_id)
 
-    def _claim_on_the_spot(self, batch: Batch) -> list[tuple[LockedJob, int]]:
+    def _claim_on_the_spot(self, batch: Batch) -> list[_Start]:
         """Steps that just became ready start here if there is a slot: no second transaction, no wake-up."""
-        started: list[tuple[LockedJob, int]] = []
+        started: list[_Start] = []
         if batch.reserve is None or batch.worker is None:
             return started
         for job in self._jobs.values():
@@ -159,10 +159,10 @@ class Transaction:
                 due = step.due_at is None or step.due_at <= self.now
                 if due and batch.reserve(queue_of(job.plan.steps[position], step)):
                     job.fold(Claimed(position=position, worker=batch.worker), self.now)
-                    started.append((job, position))
+                    started.append((job, position, True))
         return started
 
-    def _claim_from_queues(self, batch: Batch, started: list[tuple[LockedJob, int]]) -> frozenset[str]:
+    def _claim_from_queues(self, batch: Batch, started: list[_Start]) -> frozenset[str]:
         exhausted = set()
         for claim in batch.claims:
             left = claim.limit
@@ -173,7 +173,7 @@ class Transaction:
                 for candidate in found:
                     job = self._jobs[candidate.job_id]
                     if job.fold(Claimed(position=candidate.position, worker=batch.worker or ""), self.now):
-                        started.append((job, candidate.position))
+                        started.append((job, candidate.position, False))
                         left -= 1
                 if left <= 0:
                     break
@@ -232,3 +232,8 @@ class Transaction:
             for position in job.fresh():
                 step = job.state.steps[position]
                 yield queue_of(job.plan.steps[position], step), step.due_at or self.now
+
+
+def _run_of(job: LockedJob, position: int, on_the_spot: bool) -> StepRun:
+    step, state = job.plan.steps[position], job.state.steps[position]
+    return StepRun(job.was.head, job.state.run, job.plan, step, state, queue_of(step, state), on_the_spot)

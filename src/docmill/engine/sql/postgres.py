@@ -5,8 +5,10 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
+import orjson
 from psycopg import Connection, Cursor
 
+from docmill.engine.sql.arrays import bytes_array, plain_array, text_array, time_array
 from docmill.engine.sql.rows import (
     Candidate,
     EventWrite,
@@ -170,17 +172,17 @@ class PostgresSql:
         return value
 
     def lock_jobs(self, ids: Sequence[str]) -> dict[str, int]:
-        return dict(self._fetch(LOCK_JOBS, [ids])) if ids else {}
+        return dict(self._fetch(LOCK_JOBS, [plain_array(ids)])) if ids else {}
 
     def try_lock_jobs(self, ids: Sequence[str]) -> dict[str, int]:
-        return dict(self._fetch(TRY_LOCK_JOBS, [ids])) if ids else {}
+        return dict(self._fetch(TRY_LOCK_JOBS, [plain_array(ids)])) if ids else {}
 
     def load_jobs(self, ids: Sequence[str]) -> list[JobRow]:
-        rows = self._fetch(LOAD_JOBS, [ids]) if ids else []
+        rows = self._fetch(LOAD_JOBS, [plain_array(ids)]) if ids else []
         return [JobRow(JobHead(*row[:11]), *row[11:]) for row in rows]
 
     def load_steps(self, ids: Sequence[str]) -> list[StepRow]:
-        rows = self._fetch(LOAD_STEPS, [ids]) if ids else []
+        rows = self._fetch(LOAD_STEPS, [plain_array(ids)]) if ids else []
         return [
             StepRow(row[0], row[1], StepState._make((_STATUS[row[2]], *row[3:10], _REASON.get(row[10]))))
             for row in rows
@@ -192,11 +194,13 @@ class PostgresSql:
     def lock_candidates(
         self, queue: str, org_id: str, rank: int, now: datetime, limit: int, holding: Sequence[str]
     ) -> list[Candidate]:
-        rows = self._fetch(LOCK_CANDIDATES, [queue, org_id, rank, now, list(holding), limit])
+        rows = self._fetch(LOCK_CANDIDATES, [queue, org_id, rank, now, plain_array(holding), limit])
         return [Candidate(*row) for row in rows]
 
     def existing_jobs(self, ids: Sequence[str]) -> set[str]:
-        rows = self._fetch("select id from processing_jobs where id = any(%s::uuid[])", [ids]) if ids else []
+        rows = (
+            self._fetch("select id from processing_jobs where id = any(%s::uuid[])", [plain_array(ids)]) if ids else []
+        )
         return {row[0] for row in rows}
 
     @contextmanager
@@ -212,49 +216,89 @@ class PostgresSql:
         self._sent.append((name, self._raw.execute(statement, parameters), planned))
 
     def insert_jobs(self, rows: Sequence[NewJobRow], now: datetime) -> None:
-        from orjson import dumps
-
         if not rows:
             return
         heads = [row.head for row in rows]
-        columns = [
-            *([head[index] for head in heads] for index in range(7)),
-            [dumps(head.metadata).decode() for head in heads],
-            [head.file_type for head in heads],
-            [head.created_by for head in heads],
-            *([row[index] for row in rows] for index in range(1, 7)),
+        parameters = [
+            now,
+            plain_array([head.id for head in heads]),
+            plain_array([head.org_id for head in heads]),
+            plain_array([head.template_id for head in heads]),
+            text_array([head.entity_type for head in heads]),
+            text_array([head.entity_id for head in heads]),
+            plain_array([head.priority for head in heads]),
+            text_array([head.title for head in heads]),
+            text_array([orjson.dumps(head.metadata).decode() for head in heads]),
+            text_array([head.file_type for head in heads]),
+            text_array([head.created_by for head in heads]),
+            plain_array([row.parent_job_id for row in rows]),
+            plain_array([row.status for row in rows]),
+            plain_array([row.version for row in rows]),
+            plain_array([row.settled for row in rows]),
+            plain_array([row.total for row in rows]),
+            bytes_array([row.chain for row in rows]),
         ]
-        self._write("insert_jobs", INSERT_JOBS, [now, *columns], len(rows))
+        self._write("insert_jobs", INSERT_JOBS, parameters, len(rows))
 
     def insert_steps(self, rows: Sequence[StepWrite], now: datetime) -> None:
         if rows:
             parameters = _step_columns(rows, now)
-            parameters["org_id"] = [row.org_id for row in rows]
-            parameters["step_key"] = [row.step_key for row in rows]
-            parameters["rank"] = [row.rank for row in rows]
+            parameters["org_id"] = plain_array([row.org_id for row in rows])
+            parameters["step_key"] = text_array([row.step_key for row in rows])
+            parameters["rank"] = plain_array([row.rank for row in rows])
             self._write("insert_steps", INSERT_STEPS, parameters, len(rows))
 
     def update_steps(self, rows: Sequence[StepWrite], now: datetime) -> None:
         if rows:
             parameters = _step_columns(rows, now)
-            parameters["old_epoch"] = [row.old_epoch for row in rows]
+            parameters["old_epoch"] = plain_array([row.old_epoch for row in rows])
             self._write("update_steps", UPDATE_STEPS, parameters, len(rows))
 
     def update_jobs(self, rows: Sequence[JobWrite], now: datetime) -> None:
-        if rows:
-            self._write("update_jobs", UPDATE_JOBS, [now, now, *_columns(rows)], len(rows))
+        if not rows:
+            return
+        parameters = [
+            now,
+            now,
+            plain_array([row.id for row in rows]),
+            plain_array([row.version for row in rows]),
+            plain_array([row.status for row in rows]),
+            plain_array([row.run for row in rows]),
+            plain_array([row.settled for row in rows]),
+            bytes_array([row.chain for row in rows]),
+        ]
+        self._write("update_jobs", UPDATE_JOBS, parameters, len(rows))
 
     def insert_events(self, rows: Sequence[EventWrite], now: datetime) -> None:
-        if rows:
-            self._write("insert_events", INSERT_EVENTS, [now, *_columns(rows)], len(rows))
+        if not rows:
+            return
+        parameters = [
+            now,
+            plain_array([row.job_id for row in rows]),
+            plain_array([row.version for row in rows]),
+            plain_array([row.org_id for row in rows]),
+            text_array([row.data for row in rows]),
+            bytes_array([row.hash for row in rows]),
+        ]
+        self._write("insert_events", INSERT_EVENTS, parameters, len(rows))
 
     def upsert_parts(self, rows: Sequence[PartWrite], now: datetime) -> None:
-        if rows:
-            self._raw.execute(UPSERT_PARTS, [now, *_columns(rows)])
+        if not rows:
+            return
+        parameters = [
+            now,
+            plain_array([row.job_id for row in rows]),
+            plain_array([row.position for row in rows]),
+            text_array([row.name for row in rows]),
+            plain_array([row.org_id for row in rows]),
+            text_array([row.value for row in rows]),
+        ]
+        self._raw.execute(UPSERT_PARTS, parameters)
 
     def delete_parts(self, steps: Sequence[tuple[str, int]]) -> None:
         if steps:
-            self._raw.execute(DELETE_PARTS, _columns(steps))
+            jobs, positions = zip(*steps, strict=True)
+            self._raw.execute(DELETE_PARTS, [plain_array(jobs), plain_array(positions)])
 
     def running_steps(self, worker: str, limit: int) -> list[tuple[str, int, int]]:
         return self._fetch(RUNNING_STEPS, [worker, limit])
@@ -266,30 +310,26 @@ class PostgresSql:
         return self._fetch(OVERDUE_STEPS, [now, limit])
 
     def next_due(self, queues: Sequence[str], now: datetime) -> datetime | None:
-        value: datetime | None = self._fetch(NEXT_DUE, [list(queues), now])[0][0]
+        value: datetime | None = self._fetch(NEXT_DUE, [text_array(queues), now])[0][0]
         return value
-
-
-def _columns(rows: Sequence[tuple[Any, ...]]) -> list[list[Any]]:
-    return [list(column) for column in zip(*rows, strict=True)]
 
 
 def _step_columns(rows: Sequence[StepWrite], now: datetime) -> dict[str, object]:
     states = [row.state for row in rows]
     return {
         "now": now,
-        "job_id": [row.job_id for row in rows],
-        "position": [row.position for row in rows],
-        "queue": [row.queue for row in rows],
-        "status": [state.status._value_ for state in states],
-        "epoch": [state.epoch for state in states],
-        "failures": [state.failures for state in states],
-        "crashes": [state.crashes for state in states],
-        "checkpointed": [state.checkpointed for state in states],
-        "worker_id": [state.worker for state in states],
-        "due_at": [state.due_at for state in states],
-        "deadline_at": [state.deadline for state in states],
-        "reason": [state.reason and state.reason._value_ for state in states],
-        "result": [row.result for row in rows],
-        "error": [row.error for row in rows],
+        "job_id": plain_array([row.job_id for row in rows]),
+        "position": plain_array([row.position for row in rows]),
+        "queue": text_array([row.queue for row in rows]),
+        "status": plain_array([state.status._value_ for state in states]),
+        "epoch": plain_array([state.epoch for state in states]),
+        "failures": plain_array([state.failures for state in states]),
+        "crashes": plain_array([state.crashes for state in states]),
+        "checkpointed": plain_array([state.checkpointed for state in states]),
+        "worker_id": plain_array([state.worker for state in states]),
+        "due_at": time_array([state.due_at for state in states]),
+        "deadline_at": time_array([state.deadline for state in states]),
+        "reason": plain_array([state.reason and state.reason._value_ for state in states]),
+        "result": text_array([row.result for row in rows]),
+        "error": text_array([row.error for row in rows]),
     }

@@ -1,0 +1,149 @@
+"""The contexts that steps and processors get: see `docmill.plugin` for what they promise."""
+
+import inspect
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any, Protocol, TypeVar
+
+import orjson
+from sqlalchemy import Connection, text
+from sqlalchemy.exc import SQLAlchemyError
+
+from docmill.engine.batch import StepRun
+from docmill.engine.retry import attempt_settings
+from docmill.model.errors import PermanentError
+from docmill.model.ids import derived_id
+from docmill.plugin import FollowUp
+
+T = TypeVar("T")
+
+
+class Services(Protocol):
+    """What a context needs from the worker."""
+
+    async def load_parts(self, run: StepRun) -> dict[str, object]:
+        """The stored parts of this step."""
+
+    async def store_part(self, run: StepRun, name: str, value: str) -> None:
+        """Store a part durably; raises LeaseLost when the step is no longer ours."""
+
+    async def run_child(self, function: Callable[..., Any], arguments: tuple[object, ...], timeout: float) -> Any:
+        """Run a function in a limited child process."""
+
+
+def effect_key(run: StepRun) -> str:
+    """The same for every attempt of the step in this run."""
+    return f"{run.job.id}/{run.step.step_key}/{run.run}"
+
+
+class Context:
+    """`StepContext` for one attempt."""
+
+    def __init__(self, run: StepRun, services: Services) -> None:
+        job, planned = run.job, run.step
+        self._run = run
+        self._services = services
+        self._parts: dict[str, object] | None = None
+        self.stopping = False
+        self.follow_ups: list[FollowUp] = []
+        self.job_id = job.id
+        self.org_id = job.org_id
+        self.entity_type = job.entity_type
+        self.entity_id = job.entity_id
+        self.title = job.title
+        self.metadata: Mapping[str, object] = job.metadata
+        self.file_type = job.file_type
+        self.step_key = planned.step_key
+        self.attempt = run.state.failures + 1
+        self.max_attempts = planned.max_attempts
+        self.prompt = planned.prompt
+        self.output_schema = planned.output_schema
+
+    @property
+    def effect_key(self) -> str:
+        return effect_key(self._run)
+
+    @property
+    def token(self) -> str:
+        return derived_id("token", *self._run.key)
+
+    @property
+    def model(self) -> Mapping[str, object]:
+        return attempt_settings(self._run.step, failures=self._run.state.failures)
+
+    async def once(self, name: str, compute: Callable[[], Awaitable[T] | T]) -> T:
+        if self._parts is None:
+            self._parts = await self._services.load_parts(self._run)
+        if name in self._parts:
+            return self._parts[name]  # type: ignore[return-value]  # stored by an earlier call of the same code
+        outcome = compute()
+        value = await outcome if inspect.isawaitable(outcome) else outcome
+        stored = to_json(value, f"the part {name!r}")
+        await self._services.store_part(self._run, name, stored)
+        # What a rerun would get: the value as JSON gives it back.
+        self._parts[name] = orjson.loads(stored)
+        return self._parts[name]  # type: ignore[return-value]
+
+    async def cpu(self, function: Callable[..., T], *arguments: object, timeout: float | None = None) -> T:
+        result: T = await self._services.run_child(function, arguments, timeout or self._run.step.timeout)
+        return result
+
+    def follow_up(self, job: FollowUp) -> None:
+        self.follow_ups.append(job)
+
+
+def to_json(value: object, what: str) -> str:
+    """JSON text of a value a plug-in gave us, or an error that says what is wrong with it."""
+    try:
+        return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode()
+    except (TypeError, ValueError) as error:
+        message = f"{what} cannot be stored as JSON: {error}. Return dicts, lists, text, numbers, booleans or None."
+        raise PermanentError(message.capitalize()) from error
+
+
+class AppliedDatabase:
+    """`plugin.Database` over the completing transaction."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._nested = 0
+        self.error: SQLAlchemyError | None = None
+        """The first database error outside a savepoint: it fails the apply even if it was swallowed."""
+
+    def execute(self, statement: Any, parameters: Any = None) -> Any:
+        prepared = text(statement) if isinstance(statement, str) else statement
+        try:
+            return self._connection.execute(prepared, parameters)
+        except SQLAlchemyError as error:
+            if not self._nested and self.error is None:
+                self.error = error
+            raise
+
+    @contextmanager
+    def savepoint(self) -> Iterator[None]:
+        self._nested += 1
+        try:
+            with self._connection.begin_nested():
+                yield
+        finally:
+            self._nested -= 1
+
+
+class Applying:
+    """`ApplyContext` for one apply."""
+
+    def __init__(self, run: StepRun, database: AppliedDatabase, now: datetime) -> None:
+        self.db = database
+        self.job_id = run.job.id
+        self.org_id = run.job.org_id
+        self.entity_type = run.job.entity_type
+        self.entity_id = run.job.entity_id
+        self.metadata: Mapping[str, object] = run.job.metadata
+        self.step_key = run.step.step_key
+        self.effect_key = effect_key(run)
+        self.now = now
+        self.follow_ups: list[FollowUp] = []
+
+    def follow_up(self, job: FollowUp) -> None:
+        self.follow_ups.append(job)

@@ -1,0 +1,49 @@
+"""Follow-up jobs: named by template, given ids that a repeated attempt would give again."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import Connection, select
+
+from docmill.db.tables import templates
+from docmill.engine.batch import NewJob, StepRun
+from docmill.model.errors import PermanentError
+from docmill.model.ids import derived_id
+from docmill.plugin import FollowUp
+
+
+def newest_template(connection: Connection, org_id: str, name: str) -> str | None:
+    """Id of the newest version of a template, by name."""
+    query = (
+        select(templates.c.id)
+        .where(templates.c.org_id == org_id, templates.c.name == name)
+        .order_by(templates.c.version.desc())
+        .limit(1)
+    )
+    return connection.execute(query).scalar()
+
+
+def resolve_follow_ups(
+    connection: Connection, run: StepRun, wanted: Sequence[FollowUp], *, offset: int = 0
+) -> tuple[NewJob, ...]:
+    """The jobs to submit with the completion of this step. `offset` keeps the ids of compute and apply apart."""
+    return tuple(_resolve(connection, run, job, offset + index) for index, job in enumerate(wanted))
+
+
+def _resolve(connection: Connection, run: StepRun, wanted: FollowUp, index: int) -> NewJob:
+    template_id = newest_template(connection, run.job.org_id, wanted.template)
+    if template_id is None:
+        raise PermanentError(
+            f"The follow-up job names the template {wanted.template!r}, which does not exist; register it first."
+        )
+    return NewJob(
+        id=derived_id("follow-up", run.job.id, run.step.position, run.run, index),
+        template_id=template_id,
+        org_id=run.job.org_id,
+        entity_type=wanted.entity_type,
+        entity_id=wanted.entity_id,
+        title=wanted.title,
+        metadata=wanted.metadata,
+        priority=wanted.priority,
+        created_by=run.job.created_by,
+        parent_job_id=run.job.id,
+    )

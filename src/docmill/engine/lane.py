@@ -1,0 +1,80 @@
+"""What lane A and lane B share: a thread with a store of its own that outlives lost connections."""
+
+import logging
+from collections.abc import Callable
+from random import random
+from threading import Event, Thread
+from typing import TypeVar
+
+from docmill.db.database import Database, is_transient
+from docmill.engine.failpoints import FailpointRaised
+from docmill.engine.store import PlanSource, Store
+from docmill.model.errors import DatabaseUnavailable
+
+T = TypeVar("T")
+log = logging.getLogger("docmill.engine")
+
+
+class StoreThread:
+    """Runs transactions on one connection, opening a new one and trying again when the database fails it."""
+
+    def __init__(self, name: str, database: Database, plans: PlanSource) -> None:
+        self._database = database
+        self._plans = plans
+        self._store: Store | None = None
+        self.stopping = Event()
+        self.thread = Thread(target=self._run_forever, name=f"docmill-{name}", daemon=True)
+        self.on_death: Callable[[BaseException], None] = lambda error: None
+
+    def start(self) -> None:
+        self.thread.start()
+
+    def run(self) -> None:
+        """The thread's work, until `stopping`."""
+        raise NotImplementedError
+
+    def _run_forever(self) -> None:
+        try:
+            self.run()
+        except BaseException as error:
+            log.exception("%s ended by an error", self.thread.name)
+            self.on_death(error)
+        finally:
+            self._close()
+
+    def store(self) -> Store:
+        """The store, connected."""
+        if self._store is None:
+            self._store = Store(self._database.session(), self._plans)
+        return self._store
+
+    def persist(self, work: Callable[[Store], T]) -> tuple[T, bool]:
+        """Do the work until it succeeds; with it, whether an attempt failed in a way that may have been committed.
+
+        Only errors that another attempt can mend are tried again; the rest are raised.
+        """
+        attempt = 0
+        while True:
+            try:
+                return work(self.store()), attempt > 0
+            except Exception as error:
+                transient = isinstance(error, DatabaseUnavailable | FailpointRaised) or is_transient(error)
+                if not transient:
+                    self._close()
+                    raise
+                log.warning("%s: trying again after: %s", self.thread.name, error)
+                self._close()
+                attempt += 1
+                self.stopping_wait(min(2.0, 0.02 * 2**attempt) * (0.5 + random()))
+
+    def stopping_wait(self, seconds: float) -> None:
+        """A pause that does not hold up the end of the process for long."""
+        Event().wait(min(seconds, 2.0))
+
+    def _close(self) -> None:
+        if self._store is not None:
+            store, self._store = self._store, None
+            try:
+                store.session.close()
+            except Exception as error:
+                log.debug("closing a lost connection: %s", error)

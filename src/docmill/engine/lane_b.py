@@ -1,0 +1,175 @@
+"""Lane B: processors. Up to 32 applies of one organisation in one transaction, with the completion of their steps.
+
+First without savepoints (each costs a round trip, and more than 64 overflow PostgreSQL's subtransaction cache); on any
+error the batch rolls back and each step runs alone, so one bad apply costs its neighbours a retry and nothing else.
+"""
+
+import logging
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from threading import Condition
+from typing import Any
+
+import orjson
+from sqlalchemy import Connection
+
+from docmill.db.database import Database
+from docmill.engine.batch import Batch, NewJob, Outcome, Report, StepRun
+from docmill.engine.context import AppliedDatabase, Applying
+from docmill.engine.events import Completed
+from docmill.engine.failpoints import failpoint
+from docmill.engine.follow_ups import resolve_follow_ups
+from docmill.engine.lane import StoreThread
+from docmill.engine.lease import Lease
+from docmill.engine.store import PlanSource, Store
+from docmill.engine.transaction import Transaction
+
+MAX_STEPS = 32
+
+log = logging.getLogger("docmill.engine")
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """One result to apply, and whom to tell."""
+
+    run: StepRun
+    processor: Callable[[Any, Any], None]
+    result: str
+    stored: bool
+    """The result is checkpointed already and need not be written again."""
+    follow_ups: tuple[NewJob, ...]
+    accepted: Callable[[], None]
+    lost: Callable[[], None]
+    failed: Callable[[BaseException], None]
+
+
+class LaneB(StoreThread):
+    """The thread of lane B."""
+
+    def __init__(
+        self,
+        database: Database,
+        plans: PlanSource,
+        *,
+        lease: Lease,
+        reserve: Callable[[str], bool],
+        release: Callable[[str], None],
+        on_outcome: Callable[[Outcome], None],
+    ) -> None:
+        super().__init__("lane-b", database, plans)
+        self._lease = lease
+        self._reserve = reserve
+        self._release = release
+        self._on_outcome = on_outcome
+        self._waiting: deque[Apply] = deque()
+        self._wake = Condition()
+
+    def put(self, apply: Apply) -> None:
+        """Hand in a result. Called from any thread."""
+        with self._wake:
+            self._waiting.append(apply)
+            self._wake.notify()
+
+    def close(self) -> None:
+        """Apply what waits and end."""
+        with self._wake:
+            self.stopping.set()
+            self._wake.notify()
+        self.thread.join()
+
+    def run(self) -> None:
+        while True:
+            batch = self._next()
+            if not batch or not self._lease.hold(self.stopping.is_set):
+                return
+            self._apply_all(batch)
+
+    def _next(self) -> list[Apply]:
+        with self._wake:
+            while not self._waiting:
+                if self.stopping.is_set():
+                    return []
+                self._wake.wait()
+            org_id = self._waiting[0].run.job.org_id
+            batch: list[Apply] = []
+            others: deque[Apply] = deque()
+            while self._waiting and len(batch) < MAX_STEPS:
+                apply = self._waiting.popleft()
+                (batch if apply.run.job.org_id == org_id else others).append(apply)
+            # Others keep their place in front.
+            self._waiting.extendleft(reversed(others))
+        return sorted(batch, key=lambda apply: (apply.run.job.entity_type, apply.run.job.entity_id))
+
+    def _apply_all(self, batch: list[Apply]) -> None:
+        try:
+            self._commit(batch)
+        except Exception as error:
+            if len(batch) == 1:
+                batch[0].failed(error)
+                return
+            log.debug("lane B: %d applies fall back to one by one: %s", len(batch), error)
+            for apply in batch:
+                try:
+                    self._commit([apply])
+                except Exception as own:
+                    apply.failed(own)
+
+    def _commit(self, batch: Sequence[Apply]) -> None:
+        """Apply and complete in one transaction, tried again for as long as only the database is at fault."""
+        (outcome, held), _ = self.persist(lambda store: self._transact(store, batch))
+        for apply, good in zip(batch, held, strict=True):
+            (apply.accepted if good else apply.lost)()
+        self._on_outcome(outcome)
+
+    def _transact(self, store: Store, batch: Sequence[Apply]) -> tuple[Outcome, list[bool]]:
+        reserved: list[str] = []
+
+        def reserve(queue: str) -> bool:
+            if self._reserve(queue):
+                reserved.append(queue)
+                return True
+            return False
+
+        try:
+            with store.session.write() as connection:
+                transaction = store.begin(connection)
+                plain = Batch(reports=[_completion(apply, ()) for apply in batch])
+                transaction.lock(plain)
+                reports = []
+                for apply in batch:
+                    run = apply.run
+                    # Read under the job's lock: what is ours now is ours until the commit.
+                    if transaction.holds(run.job.id, run.step.position, run.state.epoch):
+                        reports.append(_completion(apply, _run_processor(apply, connection, transaction)))
+                    else:
+                        reports.append(_completion(apply, ()))
+                complete = Batch(reports=reports, worker=self._lease.worker_id, reserve=reserve)
+                accepted = transaction.fold(reports)
+                outcome = transaction.finish(complete, accepted)
+                failpoint("commit.inside")
+            store.remember(transaction.known())
+            failpoint("commit.after")
+        except BaseException:
+            for queue in reserved:
+                self._release(queue)
+            raise
+        return outcome, list(accepted)
+
+
+def _completion(apply: Apply, follow_ups: tuple[NewJob, ...]) -> Report:
+    run = apply.run
+    event = Completed(position=run.step.position, epoch=run.state.epoch, result=None if apply.stored else apply.result)
+    return Report(job_id=run.job.id, event=event, follow_ups=(*apply.follow_ups, *follow_ups))
+
+
+def _run_processor(apply: Apply, connection: Connection, transaction: Transaction) -> tuple[NewJob, ...]:
+    database = AppliedDatabase(connection)
+    context = Applying(apply.run, database, transaction.now)
+    failpoint("apply.before")
+    apply.processor(context, orjson.loads(apply.result))
+    if database.error is not None:
+        raise database.error
+    failpoint("apply.after")
+    return resolve_follow_ups(connection, apply.run, context.follow_ups, offset=len(apply.follow_ups))

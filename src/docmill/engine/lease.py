@@ -1,0 +1,166 @@
+"""A worker's right to its steps: one row renewed by a heartbeat thread, and the moment that right ends.
+
+While the lease is not known to hold, nothing is written: lanes wait at `Lease.hold`. A worker that finds its row dead
+never uses that id again; it drops what it was doing and registers anew.
+"""
+
+import os
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from threading import Condition, Event, Thread
+
+from sqlalchemy import func, insert, select, update
+
+from docmill.db.database import Database, is_transient
+from docmill.db.tables import workers
+from docmill.db.tables.workers import WorkerStatus
+from docmill.engine.clock import database_now
+from docmill.engine.failpoints import failpoint
+from docmill.model.errors import DatabaseUnavailable
+from docmill.model.ids import new_id
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaseSettings:
+    """Times in seconds; the sources' 30 min and 5 min are within reach."""
+
+    duration: float = 30.0
+    heartbeat: float = 10.0
+    sweep: float = 1.0
+
+
+def boot_id() -> str:
+    """Names this boot of this machine: locks of an earlier boot mean nothing."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id") as file:
+            return file.read().strip()
+    except OSError:
+        return "unknown"
+
+
+class Lease:
+    """The current worker id and until when (on our own monotonic clock) it surely holds."""
+
+    def __init__(self, duration: float) -> None:
+        self.duration = duration
+        self.worker_id = ""
+        self._until = 0.0
+        self._changed = Condition()
+
+    def renewed(self, worker_id: str, asked_at: float) -> None:
+        """The database confirmed the lease; it runs from the moment we asked, not from the answer."""
+        with self._changed:
+            self.worker_id = worker_id
+            self._until = asked_at + self.duration
+            self._changed.notify_all()
+
+    @property
+    def holds(self) -> bool:
+        return monotonic() < self._until
+
+    def hold(self, stopping: Callable[[], bool]) -> bool:
+        """Wait until the lease is known to hold; False if `stopping` became true first."""
+        with self._changed:
+            while not self.holds:
+                if stopping():
+                    return False
+                self._changed.wait(0.2)
+        return True
+
+
+def monotonic() -> float:
+    """Goes on while the process is stopped or the machine sleeps."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+class Heartbeat:
+    """The thread that registers the worker and renews its lease."""
+
+    def __init__(
+        self, database: Database, settings: LeaseSettings, lease: Lease, *, on_new_id: Callable[[str], None]
+    ) -> None:
+        self._database = database
+        self._settings = settings
+        self._lease = lease
+        self._on_new_id = on_new_id
+        self._stop = Event()
+        self._thread = Thread(target=self._run, name="docmill-heartbeat", daemon=True)
+
+    def register(self) -> None:
+        """Take an id and a first lease. Called once before `start`, and by the thread when the id was declared dead."""
+        worker_id = new_id()
+        # The lock file must be held before the row exists: whoever sees the row may try the lock.
+        self._on_new_id(worker_id)
+        asked_at = monotonic()
+        with self._database.write() as connection:
+            now = database_now(connection)
+            connection.execute(
+                insert(workers).values(
+                    id=worker_id,
+                    host=socket.gethostname(),
+                    boot_id=boot_id(),
+                    pid=os.getpid(),
+                    status=WorkerStatus.ALIVE,
+                    started_at=now,
+                    expires_at=now + timedelta(seconds=self._settings.duration),
+                )
+            )
+        failpoint("worker.registered")
+        self._lease.renewed(worker_id, asked_at)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread and say goodbye; nothing is left to sweep."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join()
+        try:
+            with self._database.write() as connection:
+                connection.execute(
+                    update(workers)
+                    .where(workers.c.id == self._lease.worker_id, workers.c.status == WorkerStatus.ALIVE)
+                    .values(status=WorkerStatus.STOPPED)
+                )
+        except DatabaseUnavailable:
+            pass  # The lease runs out by itself.
+
+    def _run(self) -> None:
+        delay = self._settings.heartbeat
+        while not self._stop.wait(delay):
+            try:
+                if not self._renew():
+                    self.register()
+                delay = self._settings.heartbeat
+            except DatabaseUnavailable:
+                delay = min(0.5, self._settings.heartbeat)
+            except Exception as error:
+                if not is_transient(error):
+                    raise
+                delay = min(0.5, self._settings.heartbeat)
+
+    def _renew(self) -> bool:
+        """False: somebody declared us dead. The row's lock decides between this and the sweeper."""
+        asked_at = monotonic()
+        with self._database.write() as connection:
+            now = database_now(connection)
+            renewed = connection.execute(
+                update(workers)
+                .where(workers.c.id == self._lease.worker_id, workers.c.status == WorkerStatus.ALIVE)
+                .values(expires_at=now + timedelta(seconds=self._settings.duration))
+            ).rowcount
+        failpoint("heartbeat.renewed")
+        if renewed:
+            self._lease.renewed(self._lease.worker_id, asked_at)
+        return renewed == 1
+
+
+def alive_workers(database: Database) -> int:
+    """How many workers hold a lease (for `doctor`)."""
+    with database.read() as connection:
+        query = select(func.count()).select_from(workers).where(workers.c.status == WorkerStatus.ALIVE)
+        return connection.execute(query).scalar_one()

@@ -1,0 +1,110 @@
+"""Pools: how many steps of a kind this process runs at once, and who is next.
+
+A pool has `capacity` slots; a slot is busy from the claim of a step until its outcome is handed over. Steps that took
+several workers down wait in the pool's suspect queue and run one at a time in the whole process.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from threading import Lock
+
+from docmill.engine.locked import SUSPECT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolSettings:
+    """One pool of a worker process."""
+
+    name: str
+    capacity: int = 10
+    priority: int = 0
+    """Pools of higher priority claim first."""
+    claims_per_cycle: int | None = None
+    """At most this many claims in one transaction; None: as many as there are free slots."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolUse:
+    """A pool at one moment."""
+
+    name: str
+    capacity: int
+    busy: int
+    failed: int
+    """Steps of this pool that failed here since the start."""
+
+    @property
+    def idle(self) -> int:
+        return self.capacity - self.busy
+
+
+class Slots:
+    """The free slots of all pools; shared by lanes and runner, hence the lock."""
+
+    def __init__(self, pools: Iterable[PoolSettings]) -> None:
+        self.pools: Mapping[str, PoolSettings] = {
+            pool.name: pool for pool in sorted(pools, key=lambda pool: (-pool.priority, pool.name))
+        }
+        self._free = {name: pool.capacity for name, pool in self.pools.items()}
+        self._failed = dict.fromkeys(self.pools, 0)
+        self._suspect_free = True
+        self._open = True
+        self._lock = Lock()
+
+    @property
+    def queues(self) -> tuple[str, ...]:
+        """Every queue this process serves, suspects included."""
+        return tuple(queue for name in self.pools for queue in (name, name + SUSPECT))
+
+    def reserve(self, queue: str) -> bool:
+        """Take one slot for a step of this queue, if there is one."""
+        return self.reserve_up_to(queue, 1) == 1
+
+    def reserve_up_to(self, queue: str, limit: int) -> int:
+        """Take up to `limit` slots; how many there were."""
+        pool = queue.removesuffix(SUSPECT)
+        with self._lock:
+            free = self._free.get(pool, 0) if self._open else 0
+            if queue != pool:
+                free = min(free, 1 if self._suspect_free else 0)
+            taken = min(free, limit)
+            if taken:
+                self._free[pool] -= taken
+                if queue != pool:
+                    self._suspect_free = False
+        return taken
+
+    def release(self, queue: str, count: int = 1) -> None:
+        """Give slots back."""
+        pool = queue.removesuffix(SUSPECT)
+        with self._lock:
+            self._free[pool] += count
+            if queue != pool and count:
+                self._suspect_free = True
+
+    def has_free(self, queue: str) -> bool:
+        """Whether a claim from this queue would find a slot now."""
+        pool = queue.removesuffix(SUSPECT)
+        return self._open and self._free.get(pool, 0) > 0 and (queue == pool or self._suspect_free)
+
+    def count_failure(self, queue: str) -> None:
+        with self._lock:
+            self._failed[queue.removesuffix(SUSPECT)] += 1
+
+    def close(self) -> None:
+        """No more reservations: the process is draining."""
+        with self._lock:
+            self._open = False
+
+    def use(self) -> list[PoolUse]:
+        """All pools as they are now, in order of priority."""
+        with self._lock:
+            return [
+                PoolUse(
+                    name=name,
+                    capacity=pool.capacity,
+                    busy=pool.capacity - self._free[name],
+                    failed=self._failed[name],
+                )
+                for name, pool in self.pools.items()
+            ]

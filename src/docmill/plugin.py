@@ -1,0 +1,270 @@
+"""The public way in: write step types, processors and entity loaders for Docmill. Follows semantic versioning.
+
+A step *computes* (calls models, reads files, asks services) with no transaction open; a processor *applies* the result
+to your tables in the transaction that completes the step. So a database effect happens exactly once, whatever dies.
+
+    from docmill.plugin import ApplyContext, StepContext, processor, step
+
+    @step("invoice.total", kind="rule")
+    async def total(ctx: StepContext, entity: dict) -> dict:
+        return {"total": sum(line["amount"] for line in entity["lines"])}
+
+    @processor("invoice", "saveTotal")
+    def save_total(ctx: ApplyContext, result: dict) -> None:
+        ctx.db.execute("update invoices set total = :t where id = :id", {"t": result["total"], "id": ctx.entity_id})
+
+Docmill finds them through the `docmill.plugins` entry point of your package (its value names a module), or through the
+setting `plugins` (DOCMILL_PLUGINS=your.module). A step function may ask for `entity`, `results` and `input` by naming
+parameters so: what it does not ask for is not loaded. Plain `def` steps run in a thread, `async def` steps on the loop.
+"""
+
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from types import ModuleType
+from typing import Any, Protocol, TypeVar
+
+from docmill.model.errors import Deferred, DocmillError, PermanentError, RetryableError
+from docmill.model.statuses import StepKind
+
+__all__ = [
+    "ApplyContext",
+    "Database",
+    "Deferred",
+    "FollowUp",
+    "PermanentError",
+    "Registry",
+    "RetryableError",
+    "StepContext",
+    "Wait",
+    "entity_loader",
+    "processor",
+    "step",
+]
+
+FINISH_TYPE = "FinishProcessing"
+_MARK = "__docmill__"
+_LOADABLE = frozenset({"entity", "results", "input"})
+
+F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
+
+
+class PluginInvalid(DocmillError):
+    """A plug-in declares something that cannot work; the message names it."""
+
+    code = "plugin_invalid"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FollowUp:
+    """A job to submit when this step completes: once, in the same transaction. The step does not wait for it."""
+
+    template: str
+    entity_type: str
+    entity_id: str
+    title: str = ""
+    metadata: Mapping[str, object] = field(default_factory=dict)
+    priority: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wait:
+    """Returned by a step that now waits for a callback or a person; without an answer by then it fails."""
+
+    within: timedelta
+    note: Mapping[str, object] = field(default_factory=dict)
+    """What to remember while waiting, such as the id the other side gave."""
+
+
+class StepContext(Protocol):
+    """What a step knows and can do while it computes."""
+
+    job_id: str
+    org_id: str
+    entity_type: str
+    entity_id: str
+    title: str
+    metadata: Mapping[str, object]
+    file_type: str | None
+    step_key: str
+    attempt: int
+    """1 for the first attempt."""
+    max_attempts: int
+    effect_key: str
+    """The same for every attempt of this step in this run: give it to services that deduplicate."""
+    token: str
+    """Names this very attempt; a callback must bring it back."""
+    model: Mapping[str, object]
+    """Model settings of this attempt, switched and raised as the template says."""
+    prompt: str | None
+    output_schema: Mapping[str, object] | None
+
+    @property
+    def stopping(self) -> bool:
+        """True once the step should wind up: it is cancelled, nearly out of time, or its worker is shutting down."""
+
+    async def once(self, name: str, compute: Callable[[], Awaitable[T] | T]) -> T:
+        """The value of `compute`, stored durably under this name: a rerun of the step gets it back without computing.
+
+        The value must be JSON-able. Only for `async def` steps.
+        """
+
+    async def cpu(self, function: Callable[..., T], *arguments: object, timeout: float | None = None) -> T:
+        """Run a module-level function in a child process with memory and time limits; one that dies harms nobody."""
+
+    def follow_up(self, job: FollowUp) -> None:
+        """Submit this job when the step completes."""
+
+
+class Database(Protocol):
+    """The transaction that completes the step, for your own tables. Never commit or roll back yourself."""
+
+    def execute(self, statement: Any, parameters: Any = None) -> Any:
+        """Run SQL text (`:name` parameters) or a SQLAlchemy statement; returns a SQLAlchemy result.
+
+        A database error fails the apply even if you swallow it, unless it happened inside `savepoint()`.
+        """
+
+    def savepoint(self) -> AbstractContextManager[None]:
+        """What fails inside is undone, and the rest of the transaction lives on."""
+
+
+class ApplyContext(Protocol):
+    """What a processor knows. It may only write through `db`: no calls to the outside world."""
+
+    db: Database
+    job_id: str
+    org_id: str
+    entity_type: str
+    entity_id: str
+    metadata: Mapping[str, object]
+    step_key: str
+    effect_key: str
+    now: datetime
+
+    def follow_up(self, job: FollowUp) -> None:
+        """Submit this job in the same transaction."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepType:
+    """A registered step type."""
+
+    name: str
+    kind: StepKind
+    function: Callable[..., Any]
+    needs: frozenset[str]
+    paid: bool
+    recoveries: frozenset[str] | None
+    is_async: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Processor:
+    """A registered processor."""
+
+    service: str
+    method: str
+    function: Callable[[ApplyContext, Any], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntityLoader:
+    """A registered entity loader."""
+
+    entity_type: str
+    function: Callable[[Database, str], Mapping[str, object] | None]
+
+
+def step(
+    name: str, *, kind: str = "rule", paid: bool | None = None, recoveries: frozenset[str] | None = None
+) -> Callable[[F], F]:
+    """Declare a step type.
+
+    `paid` (default: true for `ai`) stores the result durably before it is applied, so that it is never computed twice.
+    """
+    step_kind = StepKind(kind)
+
+    def declare(function: F) -> F:
+        parameters = list(inspect.signature(function).parameters)
+        needs = frozenset(parameters[1:])
+        if not parameters or not needs <= _LOADABLE:
+            unknown = ", ".join(sorted(needs - _LOADABLE)) or "nothing"
+            raise PluginInvalid(
+                f"Step {name!r}: the function takes the context first, then any of entity, results, input; "
+                f"it asks for {unknown}."
+            )
+        spec = StepType(
+            name=name,
+            kind=step_kind,
+            function=function,
+            needs=needs,
+            paid=step_kind is StepKind.AI if paid is None else paid,
+            recoveries=recoveries,
+            is_async=inspect.iscoroutinefunction(function),
+        )
+        return _mark(function, spec)
+
+    return declare
+
+
+def processor(service: str, method: str) -> Callable[[F], F]:
+    """Declare a processor: `def apply(ctx: ApplyContext, result) -> None`, a plain function."""
+
+    def declare(function: F) -> F:
+        if inspect.iscoroutinefunction(function):
+            raise PluginInvalid(f"Processor {service}.{method} must be a plain function: it runs in a transaction.")
+        return _mark(function, Processor(service=service, method=method, function=function))
+
+    return declare
+
+
+def entity_loader(entity_type: str) -> Callable[[F], F]:
+    """Declare how entities of a type are loaded: `def load(db: Database, entity_id: str) -> dict | None`."""
+
+    def declare(function: F) -> F:
+        return _mark(function, EntityLoader(entity_type=entity_type, function=function))
+
+    return declare
+
+
+def _mark(function: F, spec: StepType | Processor | EntityLoader) -> F:
+    function.__dict__[_MARK] = (*getattr(function, _MARK, ()), spec)
+    return function
+
+
+class Registry:
+    """All step types, processors and loaders of an application. Made once at start; there is no global one."""
+
+    def __init__(self) -> None:
+        self.steps: dict[str, StepType] = {}
+        self.processors: dict[tuple[str, str], Processor] = {}
+        self.loaders: dict[str, EntityLoader] = {}
+
+    def add_module(self, module: ModuleType) -> None:
+        """Take in everything declared in a module."""
+        for function in list(vars(module).values()):
+            for spec in getattr(function, _MARK, ()) if callable(function) else ():
+                self.add(spec)
+
+    def add(self, spec: StepType | Processor | EntityLoader) -> None:
+        """Take in one declaration; a second one of the same name is refused."""
+        match spec:
+            case StepType():
+                self._put(self.steps, spec.name, spec, f"step type {spec.name!r}")
+            case Processor():
+                name = f"processor {spec.service}.{spec.method}"
+                self._put(self.processors, (spec.service, spec.method), spec, name)
+            case EntityLoader():
+                self._put(self.loaders, spec.entity_type, spec, f"loader of {spec.entity_type!r}")
+
+    @staticmethod
+    def _put(table: dict[Any, Any], key: object, spec: Any, what: str) -> None:
+        known = table.setdefault(key, spec)
+        if known is not spec and known.function is not spec.function:
+            raise PluginInvalid(
+                f"The {what} is declared twice, in {known.function.__module__} and {spec.function.__module__}."
+            )
