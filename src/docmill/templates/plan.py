@@ -91,9 +91,7 @@ class Plan:
     def groups(self) -> tuple[tuple[int, ...], ...]:
         """Positions by execution group, groups in running order; the finish step is alone in the last."""
         numbers = sorted({step.execution_group for step in self.steps})
-        return tuple(
-            tuple(s.position for s in self.steps if s.execution_group == number) for number in numbers
-        )
+        return tuple(tuple(s.position for s in self.steps if s.execution_group == number) for number in numbers)
 
     @cached_property
     def dependents(self) -> tuple[tuple[int, ...], ...]:

@@ -82,6 +82,7 @@ class TetheredProcess:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=output,
+                bufsize=0,
                 cwd=directory,
                 start_new_session=True,
             )
@@ -89,7 +90,7 @@ class TetheredProcess:
         with self._tether.stdout as announced:
             line = announced.readline()
         if not line:
-            self._close()
+            self.close()
             raise ServerFailed(f"the tether of {command[0]} did not start:\n{tail(log)}")
         self.pid = int(line)
 
@@ -98,7 +99,7 @@ class TetheredProcess:
         """Whether the program is still there."""
         return self._tether.poll() is None
 
-    def signal(self, number: signal.Signals) -> None:
+    def send_signal(self, number: signal.Signals) -> None:
         """Send a signal to the program; nothing happens if it has ended.
 
         The tether delivers it: it has not yet reaped the program, so the pid cannot belong to anyone else.
@@ -106,30 +107,26 @@ class TetheredProcess:
         assert self._tether.stdin is not None
         try:
             self._tether.stdin.write(bytes([number]))
-            self._tether.stdin.flush()
         except (BrokenPipeError, ValueError):
             return
 
     def end(self, number: signal.Signals, timeout: float) -> int:
         """Send `number`, wait for the end and return the exit code; kills the program if it does not end in time."""
-        self.signal(number)
+        self.send_signal(number)
         try:
             return self._tether.wait(timeout)
         except subprocess.TimeoutExpired:
-            self.signal(signal.SIGKILL)
+            self.send_signal(signal.SIGKILL)
             self._tether.wait(timeout)
             raise ServerFailed(f"process {self.pid} ignored {number.name} for {timeout:g} s and was killed") from None
         finally:
-            self._close()
+            self.close()
 
-    def _close(self) -> None:
+    def close(self) -> None:
+        """Let go of the program, which then ends as it would had this process died; nothing happens if it has ended."""
         assert self._tether.stdin is not None
-        try:
-            self._tether.stdin.close()
-        except BrokenPipeError:
-            return
-        finally:
-            self._tether.wait()
+        self._tether.stdin.close()
+        self._tether.wait()
 
 
 def tail(log: Path, lines: int = 15) -> str:

@@ -76,6 +76,7 @@ class PrivateServer(ABC):
         """Start the server and return when it answers; after a `stop`, on the same port with the same data."""
         if self.running:
             raise ServerFailed(f"this {self.name} is already running on port {self.port}")
+        self.stop("immediate")  # lets go of a process that ended by itself, or was killed
         if self._directory is None:
             self._directory = self._make_directory()
             try:
@@ -108,13 +109,13 @@ class PrivateServer(ABC):
             case _:
                 assert_never(mode)
         # A server that a test has paused could not react to anything but SIGKILL.
-        self._process.signal(signal.SIGCONT)
+        self._process.send_signal(signal.SIGCONT)
         process, self._process = self._process, None
         process.end(number, STOP_TIMEOUT)
 
-    def signal(self, number: signal.Signals) -> None:
+    def send_signal(self, number: signal.Signals) -> None:
         """Send a signal to the server process, for faults such as SIGSTOP or SIGKILL."""
-        self._require_process().signal(number)
+        self._require_process().send_signal(number)
 
     def close(self) -> None:
         """Stop the server and remove everything it wrote."""
@@ -146,7 +147,7 @@ class PrivateServer(ABC):
     def _choose_account(self) -> Account | None:
         return None
 
-    def _prepare(self) -> None:
+    def _prepare(self) -> None:  # noqa: B027  (nothing to prepare is a fair default)
         """Fill the fresh directory before the first start."""
 
     def _environment(self) -> dict[str, str]:
