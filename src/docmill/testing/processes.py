@@ -19,6 +19,12 @@ class ServerFailed(DocmillError):
 
     code = "server_failed"
 
+    @property
+    def still_in_use(self) -> bool:
+        """Whether the server gave up because its port or memory belongs to another process, perhaps only for now."""
+        words = ("in use", "is another postmaster")
+        return any(word in self.message for word in words)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:

@@ -84,18 +84,11 @@ class PrivateServer(ABC):
             except BaseException:
                 self.close()
                 raise
-        first = self.port == 0
-        # A port found free may be taken before the server binds it, hence more than one attempt; never on a restart,
-        # where the port is part of the promise.
-        for attempts_left in reversed(range(3 if first else 1)):
-            if first:
-                self.port = free_port()
-            try:
-                self._launch()
-                return
-            except ServerFailed:
-                if not attempts_left:
-                    raise
+        if self.port == 0:
+            self._launch_on_a_free_port()
+        else:
+            # Children of a killed server hold its memory and port for a moment longer; nothing else is forgiven.
+            until(self._relaunch, START_TIMEOUT, interval=0.05, what=f"what remains of {self.name} to be gone")
 
     def stop(self, mode: StopMode = "fast") -> None:
         """Stop the server and wait until its process is gone; its data stays for the next `start`."""
@@ -171,6 +164,25 @@ class PrivateServer(ABC):
         if not self.running:
             self.stop("immediate")
             raise ServerFailed(f"{self.name} ended while starting:\n{tail(self.log)}")
+
+    def _launch_on_a_free_port(self) -> None:
+        # A port found free may be taken before the server binds it, hence more than one attempt.
+        for attempts_left in (2, 1, 0):
+            self.port = free_port()
+            try:
+                return self._launch()
+            except ServerFailed as error:
+                if not attempts_left or not error.still_in_use:
+                    raise
+
+    def _relaunch(self) -> bool:
+        try:
+            self._launch()
+        except ServerFailed as error:
+            if error.still_in_use:
+                return False
+            raise
+        return True
 
     def _make_directory(self) -> Path:
         directory = Path(tempfile.mkdtemp(prefix=f"docmill-{self.name.lower()}-", dir=self._enterable_parent()))
