@@ -88,7 +88,7 @@ class PrivateServer(ABC):
             self._launch_on_a_free_port()
         else:
             # Children of a killed server hold its memory and port for a moment longer; nothing else is forgiven.
-            until(self._relaunch, START_TIMEOUT, interval=0.05, what=f"what remains of {self.name} to be gone")
+            until(self._try_to_launch, START_TIMEOUT, interval=0.05, what=f"what remains of {self.name} to be gone")
 
     def stop(self, mode: StopMode = "fast") -> None:
         """Stop the server and wait until its process is gone; its data stays for the next `start`."""
@@ -169,17 +169,15 @@ class PrivateServer(ABC):
         # A port found free may be taken before the server binds it, hence more than one attempt.
         for attempts_left in (2, 1, 0):
             self.port = free_port()
-            try:
-                return self._launch()
-            except ServerFailed as error:
-                if not attempts_left or not error.still_in_use:
-                    raise
+            if self._try_to_launch(forgiving=attempts_left > 0):
+                return
 
-    def _relaunch(self) -> bool:
+    def _try_to_launch(self, *, forgiving: bool = True) -> bool:
+        """Launch; False if something is still in use and that is to be forgiven."""
         try:
             self._launch()
         except ServerFailed as error:
-            if error.still_in_use:
+            if forgiving and error.still_in_use:
                 return False
             raise
         return True
