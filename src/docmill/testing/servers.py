@@ -270,10 +270,12 @@ class PostgresServer(PrivateServer):
 
     def _prepare(self) -> None:
         if self._account and not self._account.can_enter(self._bin):
-            # The programs of a wheel in a private home directory: the server's user needs a copy it can reach.
+            # For example the programs of a wheel in a private home directory: the server's user needs a copy it can
+            # reach, libraries included, which lie at a fixed distance from the programs.
+            whole = programs.WHEELS if self._bin.is_relative_to(programs.WHEELS) else self._bin.parent
             copy = self.directory / "programs"
-            shutil.copytree(self._bin.parent, copy, symlinks=True)
-            self._bin = copy / "bin"
+            shutil.copytree(whole, copy, symlinks=True)
+            self._bin = copy / self._bin.relative_to(whole)
         initdb = [str(self._bin / "initdb"), "-D", str(self._data), "-U", "postgres", "--auth=trust"]
         done = subprocess.run(
             [*initdb, "--encoding=UTF8", "--no-locale", "--no-sync", "--no-instructions"],
