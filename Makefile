@@ -11,7 +11,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.setup-done
 
-# Two workers because the reference machine has two cores; files stay together so that module fixtures are built once.
+# Two workers because the reference machine has two cores; an idle one takes over tests that wait for the other.
 PYTEST ?= $(BIN)/python -m pytest
 PYTEST_WORKERS ?= 2
 PYTEST_ARGS ?=
@@ -34,7 +34,7 @@ demo: $(STAMP) ## run a sample workflow from beginning to end
 	@$(BIN)/python -m docmill.demo
 
 test: $(STAMP) servers ## run every test against real servers
-	$(PYTEST) -n $(PYTEST_WORKERS) --dist loadfile $(PYTEST_ARGS)
+	$(PYTEST) -n $(PYTEST_WORKERS) --dist worksteal $(PYTEST_ARGS)
 
 test-fault: $(STAMP) servers ## run the fault tests at their full volumes (long)
 	DOCMILL_FAULT_VOLUME=full $(PYTEST) tests/fault $(PYTEST_ARGS)

@@ -7,9 +7,14 @@ processes. A test that stops or pauses a server asks for `own_postgres_server`, 
 import itertools
 from collections.abc import Callable, Iterator
 
+import hypothesis
 import pytest
 
 from docmill.testing.servers import PostgresServer, RedisServer
+
+# A busy machine must not fail a property: what is slow is measured in bench/, not here.
+hypothesis.settings.register_profile("docmill", deadline=None)
+hypothesis.settings.load_profile("docmill")
 
 _numbers = itertools.count(1)
 

@@ -72,7 +72,7 @@ class TestPostgres:
             assert connection.execute("SHOW fsync").fetchone() == ("on",)
             assert connection.execute("SHOW max_connections").fetchone() == ("17",)
 
-    def test_a_wrong_setting_is_reported_with_the_servers_own_words_and_nothing_is_left(self, tmp_path: Path) -> None:
+    def test_a_wrong_setting_is_reported_with_the_servers_own_words_and_nothing_is_left(self) -> None:
         server = PostgresServer(settings={"no_such_setting": "1"})
         with pytest.raises(ServerFailed, match="no_such_setting"):
             server.start()
@@ -91,25 +91,28 @@ class TestPostgres:
         with pytest.raises(ServerFailed, match="already running"):
             postgres_server.start()
 
-    def test_the_server_goes_with_its_directory_when_its_owner_is_killed(self) -> None:
+    @pytest.mark.parametrize("forking", [False, True], ids=["alone", "survived by a forked child"])
+    def test_the_server_goes_with_its_directory_when_its_owner_is_killed(self, forking: bool) -> None:
         script = (
-            "import sys\n"
+            "import os, sys\n"
             "from docmill.testing.servers import PostgresServer\n"
             "server = PostgresServer(fsync=False)\n"
             "server.start()\n"
+            "if sys.argv[1] == 'True' and not os.fork():\n"
+            "    sys.stdin.read()\n"
+            "    os._exit(0)\n"
             "print(server.pid, server.directory, flush=True)\n"
             "sys.stdin.read()\n"
         )
-        with subprocess.Popen(
-            [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        ) as owner:
+        command = [sys.executable, "-c", script, str(forking)]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as owner:
             assert owner.stdout is not None
             pid, directory = owner.stdout.readline().split()
             assert psutil.pid_exists(int(pid))
             assert Path(directory).exists()
             owner.kill()
-        until(lambda: not psutil.pid_exists(int(pid)), what="the orphaned server to end")
-        until(lambda: not Path(directory).exists(), what="its directory to be removed")
+            until(lambda: not psutil.pid_exists(int(pid)), what="the orphaned server to end")
+            until(lambda: not Path(directory).exists(), what="its directory to be removed")
 
     def test_the_server_ends_when_its_tether_is_killed(self) -> None:
         server = PostgresServer(fsync=False)

@@ -80,7 +80,7 @@ def test_the_search_for_sleep_finds_it(text: str) -> None:
 
 
 def test_pure_modules_reach_no_database_driver_or_event_loop() -> None:
-    graph = grimp.build_graph("docmill", include_external_packages=True)
+    graph = grimp.build_graph("docmill", include_external_packages=True, cache_dir=None)
     chains = [
         chain
         for pure in PURE

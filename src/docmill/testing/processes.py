@@ -78,6 +78,7 @@ class TetheredProcess:
             "directory": str(directory),
             "environment": dict(environment or {}),
             "gid": account.gid if account else None,
+            "owner": os.getpid(),
             "parting_signal": int(parting_signal),
             "uid": account.uid if account else None,
         }

@@ -1,8 +1,9 @@
 """Runs one program and ends it when the process that asked for it ends, however that happens.
 
 Executed as a script by `docmill.testing.processes`, never imported for its effect: it stands between the test process
-and the server. The parent holds the other end of stdin: each byte on it is a signal number for the program, and its
-end means that the parent is gone, even by SIGKILL. Should the tether itself be killed, the kernel ends the program
+and the server, its owner. The owner holds the other end of stdin: each byte on it is a signal number for the program,
+and its end means that the owner has let go. That the owner is gone, even by SIGKILL, is learnt from a pidfd, because
+processes forked from the owner hold stdin open too. Should the tether itself be killed, the kernel ends the program
 (PR_SET_PDEATHSIG). That signal alone would not do: it is bound to the thread that forked, and a server restarted from a
 helper thread would die with that thread.
 
@@ -51,10 +52,11 @@ def main() -> int:
     if pid == 0:
         become(spec, tether)
     ended = os.pidfd_open(pid)
+    owner = os.pidfd_open(spec["owner"])
     os.write(1, f"{pid}\n".encode())
     poller = select.poll()
-    poller.register(ended, select.POLLIN)
-    poller.register(0, select.POLLIN)
+    for watched in (ended, owner, 0):
+        poller.register(watched, select.POLLIN)
     orphaned = False
     while True:
         ready = [fd for fd, _ in poller.poll(PATIENCE_MS if orphaned else None)]
@@ -62,11 +64,12 @@ def main() -> int:
             break
         if orphaned:
             os.kill(pid, signal.SIGKILL)
-        elif orders := os.read(0, 64):
+        elif owner not in ready and (orders := os.read(0, 64)):
             for order in orders:
                 os.kill(pid, order)
         else:
             orphaned = True
+            poller.unregister(owner)
             poller.unregister(0)
             os.kill(pid, signal.SIGCONT)
             os.kill(pid, int(spec["parting_signal"]))
