@@ -1,0 +1,65 @@
+# Everything a contributor or a CI machine runs. Needs GNU make, a POSIX shell and Python 3.11 or newer; the rest is
+# fetched into .venv by `make setup`. `make help` lists the targets.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.setup-done
+
+# Two workers because the reference machine has two cores; an idle one takes over tests that wait for the other.
+PYTEST ?= $(BIN)/python -m pytest
+PYTEST_WORKERS ?= 2
+PYTEST_ARGS ?=
+
+.PHONY: help setup servers demo test test-fault check format bench bench-quick lock clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/' | expand -t 22
+
+setup: $(STAMP) ## create .venv with every dependency, exactly as locked
+
+$(STAMP): requirements.lock pyproject.toml scripts/setup scripts/uv
+	@PYTHON="$(PYTHON)" VENV="$(VENV)" scripts/setup
+	@touch $@
+
+servers: $(STAMP) ## make sure PostgreSQL and Redis can be started by the tests
+	@VENV="$(VENV)" scripts/test-servers
+
+demo: $(STAMP) ## run a sample workflow from beginning to end
+	@$(BIN)/python -m docmill.demo
+
+test: $(STAMP) servers ## run every test against real servers
+	$(PYTEST) -n $(PYTEST_WORKERS) --dist worksteal $(PYTEST_ARGS)
+
+test-fault: $(STAMP) servers ## run the fault tests at their full volumes (long)
+	DOCMILL_FAULT_VOLUME=full $(PYTEST) tests/fault $(PYTEST_ARGS)
+
+check: $(STAMP) ## format, lint, strict types, import contracts
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+
+format: $(STAMP) ## rewrite the code in house style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(STAMP) servers ## measure Docmill and its peers on the same servers
+	$(BIN)/python -m bench full
+
+bench-quick: $(STAMP) servers ## a short measurement that ends with one line of JSON
+	@$(BIN)/python -m bench quick
+
+lock: ## resolve the dependencies anew into requirements.lock
+	@[ -x $(BIN)/uv ] || PYTHON="$(PYTHON)" VENV="$(VENV)" scripts/setup
+	VENV="$(VENV)" scripts/uv pip compile --quiet --upgrade --universal --generate-hashes --no-header --no-annotate \
+		--no-emit-index-url --group dev pyproject.toml --output-file requirements.lock > /dev/null
+
+clean: ## remove everything that was generated
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist
+	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} + 2> /dev/null || true

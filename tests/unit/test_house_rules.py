@@ -1,0 +1,102 @@
+"""The rules of the house that no linter knows."""
+
+import ast
+import re
+import tomllib
+from pathlib import Path
+
+import grimp
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "docmill"
+MODULES = sorted(SOURCE.rglob("*.py"))
+TESTS = sorted((ROOT / "tests").rglob("*.py"))
+
+LONGEST = 400
+VAGUE_NAMES = {"utils", "util", "helpers", "helper", "common", "manager", "managers"}
+
+PURE = ("docmill.engine.decide", "docmill.engine.retry", "docmill.engine.state", "docmill.model", "docmill.templates")
+IMPURE = ("asyncio", "docmill.db", "psycopg", "sqlalchemy", "sqlite3")
+
+
+def place(path: Path) -> str:
+    """A path as a reader of the report wants it."""
+    return str(path.relative_to(ROOT))
+
+
+def tree(path: Path) -> ast.Module:
+    """The parsed module."""
+    return ast.parse(path.read_text(), filename=str(path))
+
+
+@pytest.mark.parametrize("module", MODULES, ids=place)
+def test_a_long_module_says_why_it_is_long(module: Path) -> None:
+    lines = len(module.read_text().splitlines())
+    opening = (ast.get_docstring(tree(module)) or "").splitlines()[:5]
+    assert lines <= LONGEST or "Long because" in "\n".join(opening), (
+        f"{place(module)} has {lines} lines (limit {LONGEST}): split it, or begin its docstring with 'Long because ...'"
+    )
+
+
+@pytest.mark.parametrize("module", MODULES, ids=place)
+def test_every_module_opens_with_a_docstring(module: Path) -> None:
+    assert ast.get_docstring(tree(module)), f"{place(module)} does not say what lives in it"
+
+
+def test_every_directory_with_modules_is_a_package() -> None:
+    # `migrations/versions` and the like are loaded by path, so only directories reached by import count.
+    bare = {path.parent for path in MODULES if not (path.parent / "__init__.py").exists()}
+    bare = {path for path in bare if "migrations" not in path.parts}
+    assert not bare, f"no __init__.py (with a docstring: what lives here, what may not) in {sorted(map(place, bare))}"
+
+
+def test_names_say_what_lives_in_a_module() -> None:
+    vague = [place(path) for path in MODULES if {path.stem.strip("_"), path.parent.name} & VAGUE_NAMES]
+    assert not vague, f"name these after what they hold: {vague}"
+
+
+def sleeps(module: ast.Module) -> list[int]:
+    """Lines that sleep on the clock: `time.sleep(...)`, or `sleep` taken from `time`."""
+    lines = []
+    for node in ast.walk(module):
+        match node:
+            case ast.Attribute(value=ast.Name(id="time"), attr="sleep"):
+                lines.append(node.lineno)
+            case ast.ImportFrom(module="time", names=names) if any(name.name == "sleep" for name in names):
+                lines.append(node.lineno)
+    return lines
+
+
+@pytest.mark.parametrize("module", [*MODULES, *TESTS], ids=place)
+def test_nothing_sleeps(module: Path) -> None:
+    found = sleeps(tree(module))
+    assert not found, f"{place(module)} sleeps in lines {found}: wait on an event, or use docmill.testing.waiting.until"
+
+
+@pytest.mark.parametrize("text", ["import time\ntime.sleep(1)", "from time import sleep", "wait = time.sleep"])
+def test_the_search_for_sleep_finds_it(text: str) -> None:
+    assert sleeps(ast.parse(text))
+
+
+def test_pure_modules_reach_no_database_driver_or_event_loop() -> None:
+    graph = grimp.build_graph("docmill", include_external_packages=True, cache_dir=None)
+    chains = [
+        chain
+        for pure in PURE
+        for impure in IMPURE
+        if {pure, impure} <= graph.modules
+        for chain in graph.find_shortest_chains(pure, impure)
+    ]
+    assert not chains, "\n".join(" -> ".join(chain) for chain in chains)
+
+
+def test_the_lock_file_names_every_dependency_and_no_place() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    asked_for = [*project["project"]["dependencies"], *project["dependency-groups"]["dev"]]
+    asked_for += [extra for extras in project["project"].get("optional-dependencies", {}).values() for extra in extras]
+    wanted = {re.split(r"[^\w.-]", entry)[0].lower().replace("_", "-") for entry in asked_for}
+    lock = (ROOT / "requirements.lock").read_text()
+    locked = set(re.findall(r"^([a-z0-9.-]+)==", lock, flags=re.MULTILINE))
+    assert wanted <= locked, f"run `make lock`: {sorted(wanted - locked)} not locked"
+    assert "://" not in lock, "the lock file names a host: make it with `make lock`"
