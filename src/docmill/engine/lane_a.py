@@ -98,6 +98,25 @@ class LaneA(StoreThread):
             self._timers = sorted({*self._timers, *timers})
             self._wake.notify()
 
+    @property
+    def queues(self) -> tuple[str, ...]:
+        return self._slots.queues
+
+    def take_over(self, outcome: Outcome) -> None:
+        """What lane B's transaction started and left ready."""
+        if outcome.started:
+            self._inflight.add(outcome.started)
+            self._on_started(outcome.started)
+        self._announce(outcome)
+        if self._hints:
+            # Its slots may serve what waits.
+            with self._wake:
+                self._wake.notify()
+
+    def note_clock(self, database_now: datetime) -> None:
+        """How far the database's clock is from ours, give or take the time it took to ask."""
+        self.clock_offset = database_now - datetime.now(UTC)
+
     def now(self) -> datetime:
         """The database's time, as well as we know it without asking."""
         return datetime.now(UTC) + self.clock_offset

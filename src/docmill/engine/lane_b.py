@@ -5,7 +5,7 @@ error the batch rolls back and each step runs alone, so one bad apply costs its 
 """
 
 import logging
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from threading import Condition
@@ -22,6 +22,7 @@ from docmill.engine.failpoints import failpoint
 from docmill.engine.follow_ups import resolve_follow_ups
 from docmill.engine.lane import StoreThread
 from docmill.engine.lease import Lease
+from docmill.engine.pools import Slots
 from docmill.engine.store import PlanSource, Store
 from docmill.engine.transaction import Transaction
 
@@ -40,8 +41,8 @@ class Apply:
     stored: bool
     """The result is checkpointed already and need not be written again."""
     follow_ups: tuple[NewJob, ...]
-    accepted: Callable[[], None]
-    lost: Callable[[], None]
+    done: Callable[[], None]
+    """Applied and completed, or lost to another worker: in either case no longer ours."""
     failed: Callable[[BaseException], None]
 
 
@@ -54,14 +55,12 @@ class LaneB(StoreThread):
         plans: PlanSource,
         *,
         lease: Lease,
-        reserve: Callable[[str], bool],
-        release: Callable[[str], None],
+        slots: Slots,
         on_outcome: Callable[[Outcome], None],
     ) -> None:
         super().__init__("lane-b", database, plans)
         self._lease = lease
-        self._reserve = reserve
-        self._release = release
+        self._slots = slots
         self._on_outcome = on_outcome
         self._waiting: deque[Apply] = deque()
         self._wake = Condition()
@@ -118,16 +117,21 @@ class LaneB(StoreThread):
 
     def _commit(self, batch: Sequence[Apply]) -> None:
         """Apply and complete in one transaction, tried again for as long as only the database is at fault."""
-        (outcome, held), _ = self.persist(lambda store: self._transact(store, batch))
-        for apply, good in zip(batch, held, strict=True):
-            (apply.accepted if good else apply.lost)()
+        outcome, _ = self.persist(lambda store: self._transact(store, batch))
+        for apply in batch:
+            apply.done()
         self._on_outcome(outcome)
 
-    def _transact(self, store: Store, batch: Sequence[Apply]) -> tuple[Outcome, list[bool]]:
+    def _transact(self, store: Store, batch: Sequence[Apply]) -> Outcome:
         reserved: list[str] = []
+        # The slots of these steps are free once we commit: what follows may use them in the same transaction.
+        own = Counter(apply.run.queue for apply in batch)
 
         def reserve(queue: str) -> bool:
-            if self._reserve(queue):
+            if own[queue]:
+                own[queue] -= 1
+                return True
+            if self._slots.reserve(queue):
                 reserved.append(queue)
                 return True
             return False
@@ -153,9 +157,11 @@ class LaneB(StoreThread):
             failpoint("commit.after")
         except BaseException:
             for queue in reserved:
-                self._release(queue)
+                self._slots.release(queue)
             raise
-        return outcome, list(accepted)
+        for queue, count in own.items():
+            self._slots.release(queue, count)
+        return outcome
 
 
 def _completion(apply: Apply, follow_ups: tuple[NewJob, ...]) -> Report:

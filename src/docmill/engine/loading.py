@@ -1,0 +1,108 @@
+"""What a step starts from: entity, results of earlier steps, stored parts. Read on two threads of their own."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import orjson
+from sqlalchemy import Connection, select
+
+from docmill.db.database import Database
+from docmill.db.tables import job_steps, step_parts
+from docmill.engine.batch import StepRun
+from docmill.engine.context import AppliedDatabase
+from docmill.model.errors import PermanentError
+from docmill.model.statuses import StepStatus
+from docmill.plugin import Registry
+
+T = TypeVar("T")
+_READERS = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """What expressions and step functions can name."""
+
+    entity: Mapping[str, object] | None = None
+    results: Mapping[str, object] = field(default_factory=dict)
+    metadata: Mapping[str, object] = field(default_factory=dict)
+
+    def names(self) -> dict[str, object]:
+        """As the expression language sees it."""
+        return {"entity": self.entity, "results": self.results, "metadata": self.metadata}
+
+
+class Loader:
+    """Reads on behalf of the runner; a consistent look per step, freshly taken."""
+
+    def __init__(self, database: Database, registry: Registry) -> None:
+        self._database = database
+        self._registry = registry
+        self._threads = ThreadPoolExecutor(_READERS, thread_name_prefix="docmill-reader")
+
+    async def read(self, work: Callable[[Connection], T]) -> T:
+        """Run the work with a connection on a reader thread."""
+
+        def run() -> T:
+            with self._database.read() as connection:
+                return work(connection)
+
+        return await asyncio.get_running_loop().run_in_executor(self._threads, run)
+
+    async def scope(self, run: StepRun, needs: frozenset[str]) -> Scope:
+        """Load what is needed, and no more."""
+        if not needs & {"entity", "results"}:
+            return Scope(metadata=run.job.metadata)
+        return await self.read(lambda connection: self._scope(connection, run, needs))
+
+    def _scope(self, connection: Connection, run: StepRun, needs: frozenset[str]) -> Scope:
+        return Scope(
+            entity=self._entity(connection, run) if "entity" in needs else None,
+            results=self._results(connection, run) if "results" in needs else {},
+            metadata=run.job.metadata,
+        )
+
+    def _entity(self, connection: Connection, run: StepRun) -> Mapping[str, object] | None:
+        loader = self._registry.loaders.get(run.job.entity_type)
+        if loader is None:
+            raise PermanentError(
+                f"Nothing here can load entities of type {run.job.entity_type!r}; declare an entity_loader for it."
+            )
+        return loader.function(AppliedDatabase(connection), run.job.entity_id)
+
+    @staticmethod
+    def _results(connection: Connection, run: StepRun) -> Mapping[str, object]:
+        query = select(job_steps.c.step_key, job_steps.c.result).where(
+            job_steps.c.job_id == run.job.id, job_steps.c.status == StepStatus.COMPLETED.value
+        )
+        return {row.step_key: row.result for row in connection.execute(query)}
+
+    async def result(self, run: StepRun) -> str:
+        """The checkpointed result of the step itself, as JSON text."""
+        return await self.read(lambda connection: self._result(connection, run))
+
+    @staticmethod
+    def _result(connection: Connection, run: StepRun) -> str:
+        query = select(job_steps.c.result).where(
+            job_steps.c.job_id == run.job.id, job_steps.c.position == run.step.position
+        )
+        return orjson.dumps(connection.execute(query).scalar_one()).decode()
+
+    async def parts(self, run: StepRun) -> dict[str, object]:
+        """The stored parts of the step."""
+        return await self.read(lambda connection: self._parts(connection, run))
+
+    @staticmethod
+    def _parts(connection: Connection, run: StepRun) -> dict[str, object]:
+        query = select(step_parts.c.name, step_parts.c.value).where(
+            step_parts.c.job_id == run.job.id, step_parts.c.position == run.step.position
+        )
+        return {
+            row.name: orjson.loads(row.value) if isinstance(row.value, str) else row.value
+            for row in connection.execute(query)
+        }
+
+    def close(self) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)

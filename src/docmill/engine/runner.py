@@ -1,0 +1,353 @@
+"""The runner: computes on one event loop. A waiting model call costs a coroutine, not a thread or a process.
+
+Execution is a flat pipeline over one claimed step: condition, inputs, compute, outcome; every way through it ends in
+exactly one report to a lane.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta
+from random import random
+from typing import Any
+
+import orjson
+
+from docmill.engine.batch import NewJob, Part, Report, StepRun
+from docmill.engine.children import Children
+from docmill.engine.context import Context, to_json
+from docmill.engine.events import (
+    Checkpointed,
+    Completed,
+    Deferred,
+    Failed,
+    Released,
+    Skipped,
+    StepEvent,
+    Suspended,
+)
+from docmill.engine.failpoints import failpoint
+from docmill.engine.follow_ups import resolve_follow_ups
+from docmill.engine.inflight import Inflight, Key
+from docmill.engine.lane_a import Item, LaneA
+from docmill.engine.lane_b import Apply, LaneB
+from docmill.engine.loading import Loader, Scope
+from docmill.engine.pools import Slots
+from docmill.model import errors
+from docmill.plugin import Registry, StepType, Wait
+from docmill.templates import conditions
+from docmill.templates.plan import PlanStep
+
+log = logging.getLogger("docmill.engine")
+
+_THREADS = 32
+_SOFT = 0.9
+"""Share of the time-out after which a step is asked to wind up."""
+
+
+class Runner:
+    """Runs claimed steps on the loop it was made for."""
+
+    def __init__(
+        self, *, registry: Registry, loader: Loader, slots: Slots, inflight: Inflight, children: Children
+    ) -> None:
+        self._registry = registry
+        self._loader = loader
+        self._slots = slots
+        self._inflight = inflight
+        self._children = children
+        self._loop = asyncio.get_running_loop()
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="docmill-step")
+        self._tasks: dict[Key, tuple[asyncio.Task[None], Context]] = {}
+        self._lost: set[Key] = set()
+        self._idle = asyncio.Event()
+        self.lane_a: LaneA
+        self.lane_b: LaneB
+
+    # Called from other threads.
+
+    def start(self, runs: Sequence[StepRun]) -> None:
+        """Run these steps; called by the lanes after the claim is committed."""
+        self._loop.call_soon_threadsafe(self._start, runs)
+
+    def drop(self, keys: Sequence[Key]) -> None:
+        """These steps are no longer ours: stop working on them and report nothing."""
+        self._loop.call_soon_threadsafe(self._drop, keys)
+
+    # On the loop.
+
+    def _start(self, runs: Sequence[StepRun]) -> None:
+        for run in runs:
+            context = Context(run, self)
+            task = self._loop.create_task(self._execute(run, context))
+            self._tasks[run.key] = (task, context)
+
+    def _drop(self, keys: Sequence[Key]) -> None:
+        for key in keys:
+            entry = self._tasks.get(key)
+            if entry is not None:
+                self._lost.add(key)
+                entry[1].stopping = True
+                entry[0].cancel()
+
+    async def drain(self, grace: float) -> None:
+        """Let running steps end; after the grace, give back what is left."""
+        tasks = [task for task, context in self._tasks.values()]
+        for _, context in self._tasks.values():
+            context.stopping = True
+        if tasks:
+            await asyncio.wait(tasks, timeout=grace)
+        left = [task for task, _ in self._tasks.values()]
+        for task in left:
+            task.cancel()
+        if left:
+            await asyncio.wait(left, timeout=5)
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def _execute(self, run: StepRun, context: Context) -> None:
+        """One attempt from claim to report."""
+        planned = run.step
+        soft = self._loop.call_later(planned.timeout * _SOFT, setattr, context, "stopping", True)
+        deadline = _Deadline(self._loop, planned.timeout)
+        try:
+            event, result = await self._attempt(run, context)
+        except asyncio.CancelledError:
+            event, result = self._interrupted(run, deadline), None
+        except Exception as error:
+            event, result = self._failure(run, error), None
+        finally:
+            soft.cancel()
+            deadline.cancel()
+            self._tasks.pop(run.key, None)
+        if run.key in self._lost:
+            self._lost.discard(run.key)
+            self._slots.release(run.queue)
+            return
+        if event is not None:
+            await self._report_with_follow_ups(run, context, event, result)
+
+    async def _attempt(self, run: StepRun, context: Context) -> tuple[StepEvent | None, str | None]:
+        """The event to report; None when the result went to lane B."""
+        planned = run.step
+        position, epoch = planned.position, run.state.epoch
+        step_type = self._registry.steps.get(planned.step_type)
+        if step_type is None:
+            raise errors.PermanentError(
+                f"This worker knows no step type {planned.step_type!r}; install the plug-in that has it."
+            )
+        if run.state.checkpointed:
+            return await self._conclude(run, context, step_type, await self._loader.result(run), stored=True)
+        needs = _needs(planned, step_type)
+        scope = await self._loader.scope(run, needs) if needs else Scope()
+        if planned.condition is not None and not conditions.parse(planned.condition).evaluate(scope.names()):
+            return Skipped(position=position, epoch=epoch), None
+        if planned.not_before is not None:
+            start = _instant(conditions.parse(planned.not_before).evaluate(scope.names()))
+            if start is not None and start > self.lane_a.now():
+                return Deferred(position=position, epoch=epoch, until=start), None
+        failpoint("compute.before")
+        value = await self._compute(step_type, context, planned, scope)
+        failpoint("compute.after")
+        if isinstance(value, Wait):
+            until = self.lane_a.now() + value.within
+            note = to_json(value.note, f"the note of {planned.step_key}")
+            return Suspended(position=position, epoch=epoch, deadline=until, result=note), None
+        result = to_json(value, f"the result of {planned.step_key}")
+        return await self._conclude(run, context, step_type, result, stored=False)
+
+    async def _compute(self, step_type: StepType, context: Context, planned: PlanStep, scope: Scope) -> Any:
+        arguments: dict[str, object] = {}
+        for need in step_type.needs:
+            if need == "input":
+                names = scope.names()
+                arguments["input"] = {
+                    name: conditions.parse(expression).evaluate(names) for name, expression in planned.input.items()
+                }
+            else:
+                arguments[need] = getattr(scope, need)
+        if step_type.is_async:
+            return await step_type.function(context, **arguments)
+        return await self._loop.run_in_executor(self._threads, lambda: step_type.function(context, **arguments))
+
+    async def _conclude(
+        self, run: StepRun, context: Context, step_type: StepType, result: str, *, stored: bool
+    ) -> tuple[StepEvent | None, str | None]:
+        """Complete through lane A, or checkpoint what was paid for and hand the result to lane B."""
+        position, epoch = run.step.position, run.state.epoch
+        if not run.step.processor:
+            kept = None if stored else result
+            return Completed(position=position, epoch=epoch, result=kept, paid=step_type.paid), result
+        processor = self._processor(run, result)
+        if step_type.paid and not stored:
+            checkpoint = Checkpointed(position=position, epoch=epoch, result=result)
+            if not await self._record(run, checkpoint, len(result)):
+                raise errors.LeaseLost(f"Step {run.step.step_key} was taken over; its result is dropped.")
+            failpoint("checkpoint.written")
+            stored = True
+        follow_ups = await self._follow_ups(run, context)
+        apply = Apply(
+            run=run,
+            processor=processor,
+            result=result,
+            stored=stored,
+            follow_ups=follow_ups,
+            done=lambda: self._inflight.remove(run),
+            failed=lambda error: self._apply_failed(run, error, result),
+        )
+        self.lane_b.put(apply)
+        return None, None
+
+    def _processor(self, run: StepRun, result: str) -> Callable[[Any, Any], None]:
+        service = run.plan.service_name or ""
+        for choice in run.step.processor:
+            scope = {"result": orjson.loads(result)} if choice.when is not None else {}
+            if choice.when is None or conditions.parse(choice.when).evaluate(scope):
+                found = self._registry.processors.get((service, choice.method))
+                if found is None:
+                    raise errors.PermanentError(
+                        f"This worker knows no processor {service}.{choice.method}; install the plug-in that has it."
+                    )
+                return found.function
+        return _no_processor
+
+    def _apply_failed(self, run: StepRun, error: BaseException, result: str) -> None:
+        """Lane B could not apply (called on its thread): a failed attempt that keeps its result."""
+        event = self._failure(run, error, result=result)
+        self._send(run, event, len(result))
+
+    async def _report_with_follow_ups(
+        self, run: StepRun, context: Context, event: StepEvent, result: str | None
+    ) -> None:
+        follow_ups: tuple[NewJob, ...] = ()
+        if context.follow_ups and isinstance(event, Completed):
+            try:
+                follow_ups = await self._follow_ups(run, context)
+            except Exception as error:
+                event = self._failure(run, error)
+        self._send(run, event, len(result) if result else 0, follow_ups)
+
+    async def _follow_ups(self, run: StepRun, context: Context) -> tuple[NewJob, ...]:
+        if not context.follow_ups:
+            return ()
+        return await self._loader.read(lambda connection: resolve_follow_ups(connection, run, context.follow_ups))
+
+    def _send(self, run: StepRun, event: StepEvent, size: int, follow_ups: tuple[NewJob, ...] = ()) -> None:
+        """Hand the end of an attempt to lane A; the slot is free as soon as the lane takes it up."""
+        if isinstance(event, Failed):
+            self._slots.count_failure(run.queue)
+        report = Report(job_id=run.job.id, event=event, follow_ups=follow_ups)
+        self.lane_a.put(Item(report, run.queue, lambda good: self._inflight.remove(run), size + 200))
+
+    async def _record(self, run: StepRun, event: StepEvent, size: int) -> bool:
+        """Hand something to lane A and wait until it is durable; the step goes on."""
+        future: asyncio.Future[bool] = self._loop.create_future()
+        report = Report(job_id=run.job.id, event=event)
+        self.lane_a.put(Item(report, None, self._resolver(future), size))
+        return await future
+
+    def _resolver(self, future: "asyncio.Future[bool]") -> Callable[[bool], None]:
+        def set_result(good: bool) -> None:
+            if not future.done():
+                future.set_result(good)
+
+        def resolve(good: bool) -> None:
+            self._loop.call_soon_threadsafe(set_result, good)
+
+        return resolve
+
+    def _interrupted(self, run: StepRun, deadline: "_Deadline") -> StepEvent:
+        position, epoch = run.step.position, run.state.epoch
+        if deadline.passed:
+            error = errors.RetryableError(f"The step took longer than its time-out of {run.step.timeout:g} s.")
+            return self._failure(run, error, code="timed_out")
+        return Released(position=position, epoch=epoch)
+
+    def _failure(
+        self, run: StepRun, error: BaseException, *, code: str | None = None, result: str | None = None
+    ) -> StepEvent:
+        position, epoch = run.step.position, run.state.epoch
+        if isinstance(error, errors.Deferred):
+            until = self.lane_a.now() + timedelta(seconds=max(0.0, error.delay))
+            return Deferred(position=position, epoch=epoch, until=until)
+        if isinstance(error, errors.LeaseLost):
+            return Released(position=position, epoch=epoch)
+        known = isinstance(error, errors.DocmillError)
+        if not known:
+            log.warning("step %s of job %s failed", run.step.step_key, run.job.id, exc_info=error)
+        record = {
+            "code": code or (error.code if isinstance(error, errors.DocmillError) else "exception"),
+            "message": str(error)[:2000] if known else f"{type(error).__name__}: {error}"[:2000],
+            "attempt": run.state.failures + 1,
+        }
+        permanent = isinstance(error, errors.PermanentError | conditions.ConditionError)
+        return Failed(
+            position=position,
+            epoch=epoch,
+            error=orjson.dumps(record).decode(),
+            permanent=permanent,
+            retry_after=error.retry_after if isinstance(error, errors.RetryableError) else None,
+            jitter=random(),
+            result=result,
+        )
+
+    # `context.Services`
+
+    async def load_parts(self, run: StepRun) -> dict[str, object]:
+        return await self._loader.parts(run)
+
+    async def store_part(self, run: StepRun, name: str, value: str) -> None:
+        future: asyncio.Future[bool] = self._loop.create_future()
+        part = Part(job_id=run.job.id, position=run.step.position, epoch=run.state.epoch, name=name, value=value)
+        self.lane_a.put(Item(part, None, self._resolver(future), len(value) + 100))
+        if not await future:
+            raise errors.LeaseLost(f"Step {run.step.step_key} was taken over; it ends here.")
+        failpoint("part.recorded")
+
+    async def run_child(self, function: Callable[..., Any], arguments: tuple[object, ...], timeout: float) -> Any:
+        return await self._children.run(function, arguments, timeout)
+
+
+class _Deadline:
+    """Cancels the current task when its time is up, and remembers that it was this."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, seconds: float) -> None:
+        self.passed = False
+        self._task = asyncio.current_task(loop)
+        self._handle = loop.call_later(seconds, self._fire)
+
+    def _fire(self) -> None:
+        self.passed = True
+        if self._task is not None:
+            self._task.cancel()
+
+    def cancel(self) -> None:
+        self._handle.cancel()
+
+
+def _needs(planned: PlanStep, step_type: StepType) -> frozenset[str]:
+    """What must be loaded before the compute: what the function asks for, and what its expressions name."""
+    names = set(step_type.needs)
+    expressions = [planned.condition, planned.not_before]
+    if "input" in names:
+        expressions.extend(planned.input.values())
+    for expression in expressions:
+        if expression is not None:
+            names |= conditions.parse(expression).names
+    if names & {"metadata"}:
+        names.add("metadata")
+    return frozenset(names - {"input"})
+
+
+def _instant(value: object) -> datetime | None:
+    if value is None:
+        return None
+    try:
+        instant = datetime.fromisoformat(str(value))
+    except ValueError as error:
+        raise errors.PermanentError(f"not_before gives {value!r}, which is not an ISO 8601 time.") from error
+    return instant if instant.tzinfo else instant.astimezone()
+
+
+def _no_processor(context: Any, result: Any) -> None:
+    """No branch of the choice holds: the step completes and changes nothing."""

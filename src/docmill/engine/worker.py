@@ -1,0 +1,186 @@
+"""A worker process: one loop for computes, threads with a connection each for lanes, heartbeat, sweeper and readers."""
+
+import asyncio
+import logging
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Event
+
+from docmill.db.database import Database
+from docmill.engine.bell import CONTROL, open_bell
+from docmill.engine.children import Children, ChildSettings
+from docmill.engine.failpoints import failpoint
+from docmill.engine.inflight import Inflight
+from docmill.engine.lane import StoreThread
+from docmill.engine.lane_a import LaneA
+from docmill.engine.lane_b import LaneB
+from docmill.engine.lease import Heartbeat, Lease, LeaseSettings
+from docmill.engine.loading import Loader
+from docmill.engine.pools import PoolSettings, PoolUse, Slots
+from docmill.engine.runner import Runner
+from docmill.engine.store import PlanSource, Store
+from docmill.engine.sweeper import Sweep, Sweeper
+from docmill.engine.takeover import WorkerLock
+from docmill.model.statuses import StepKind
+from docmill.plugin import Registry
+
+log = logging.getLogger("docmill.engine")
+
+_SWITCH_INTERVAL = 0.001
+"""Seconds a thread keeps the interpreter: the default of 5 ms would be added to every commit under load."""
+
+
+def default_pools() -> tuple[PoolSettings, ...]:
+    """A pool for each kind of step."""
+    return tuple(PoolSettings(name=kind.value) for kind in StepKind)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerSettings:
+    """How one worker process behaves."""
+
+    run_dir: Path
+    pools: Sequence[PoolSettings] = field(default_factory=default_pools)
+    lease: LeaseSettings = field(default_factory=LeaseSettings)
+    children: ChildSettings = field(default_factory=ChildSettings)
+    drain_seconds: float = 20.0
+
+
+class SweeperThread(StoreThread):
+    """Sweeps at its interval, and at once when asked."""
+
+    def __init__(
+        self,
+        database: Database,
+        plans: PlanSource,
+        *,
+        run_dir: Path,
+        lease: Lease,
+        interval: float,
+        queues: tuple[str, ...],
+        on_sweep: Callable[[Sweep], None],
+    ) -> None:
+        super().__init__("sweeper", database, plans)
+        self._run_dir = run_dir
+        self._lease = lease
+        self._interval = interval
+        self._queues = queues
+        self._on_sweep = on_sweep
+
+    def run(self) -> None:
+        while True:
+            if self._lease.holds:
+                sweep, _ = self.persist(self._sweep)
+                self._on_sweep(sweep)
+            if self.stopping.wait(self._interval):
+                return
+
+    def _sweep(self, store: Store) -> Sweep:
+        sweeper = Sweeper(store, run_dir=self._run_dir, own_id=lambda: self._lease.worker_id)
+        return sweeper.sweep(self._queues)
+
+    def close(self) -> None:
+        self.stopping.set()
+        self.thread.join()
+
+
+class Worker:
+    """Assembles the parts; `run` lives until `stop` is called (from any thread or signal handler)."""
+
+    def __init__(self, database: Database, registry: Registry, settings: WorkerSettings) -> None:
+        self._database = database
+        self._registry = registry
+        self._settings = settings
+        self._slots = Slots(settings.pools)
+        self._stop: asyncio.Event | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._failure: BaseException | None = None
+        self.ready = Event()
+        """Set once the worker is registered and claims."""
+
+    def use(self) -> list[PoolUse]:
+        """The pools as they are now."""
+        return self._slots.use()
+
+    def stop(self) -> None:
+        """Drain and end."""
+        if self._loop is not None and self._stop is not None:
+            self._loop.call_soon_threadsafe(self._stop.set)
+
+    async def run(self) -> None:
+        """Serve until stopped. Raises what ended a lane, should one end."""
+        sys.setswitchinterval(_SWITCH_INTERVAL)
+        self._loop = asyncio.get_running_loop()
+        self._stop = asyncio.Event()
+        settings, database, slots = self._settings, self._database, self._slots
+        plans = PlanSource()
+        lease = Lease(settings.lease.duration)
+        lock = WorkerLock(settings.run_dir)
+        bell = open_bell(database, settings.run_dir)
+        loader = Loader(database, self._registry)
+        children = Children(settings.children)
+        inflight = Inflight(on_lost=lambda keys: runner.drop(keys))
+        runner = Runner(registry=self._registry, loader=loader, slots=slots, inflight=inflight, children=children)
+        lane_a = LaneA(database, plans, lease=lease, slots=slots, inflight=inflight, bell=bell, on_started=runner.start)
+        lane_b = LaneB(database, plans, lease=lease, slots=slots, on_outcome=lane_a.take_over)
+        runner.lane_a, runner.lane_b = lane_a, lane_b
+
+        def on_new_id(worker_id: str) -> None:
+            lock.take(worker_id)
+            # Whatever ran under the old id is lost; the database will say so when asked.
+            lane_a.ring(frozenset({CONTROL}))
+
+        heartbeat = Heartbeat(database, settings.lease, lease, on_new_id=on_new_id)
+        sweeper = SweeperThread(
+            database,
+            plans,
+            run_dir=settings.run_dir,
+            lease=lease,
+            interval=settings.lease.sweep,
+            queues=slots.queues,
+            on_sweep=lambda sweep: _after_sweep(sweep, lane_a, bell.ring),
+        )
+        await asyncio.to_thread(heartbeat.register)
+        for thread in (lane_a, lane_b, sweeper):
+            thread.on_death = self._die
+            thread.start()
+        heartbeat.start()
+        bell.listen(lease.worker_id, lane_a.ring)
+        log.info("worker %s is ready", lease.worker_id)
+        self.ready.set()
+        try:
+            await self._stop.wait()
+        finally:
+            log.info("worker %s drains", lease.worker_id)
+            slots.close()
+            failpoint("drain.begun")
+            if self._failure is None:
+                await runner.drain(settings.drain_seconds)
+                await asyncio.to_thread(lane_b.close)
+                await asyncio.to_thread(lane_a.close)
+            await asyncio.to_thread(sweeper.close)
+            await asyncio.to_thread(heartbeat.stop)
+            bell.close()
+            loader.close()
+            children.close()
+            lock.drop()
+        if self._failure is not None:
+            raise self._failure
+
+    def _die(self, error: BaseException) -> None:
+        """A lane ended by an error nobody foresaw: the process must not live on half alive."""
+        self._failure = error
+        self.stop()
+
+
+def _after_sweep(sweep: Sweep, lane_a: LaneA, ring: Callable[[frozenset[str]], None]) -> None:
+    lane_a.note_clock(sweep.now)
+    if sweep.dead:
+        log.warning("took over from dead workers: %s (%d steps)", ", ".join(sweep.dead), sweep.recovered)
+    if sweep.left_ready:
+        lane_a.ring(sweep.left_ready)
+        ring(sweep.left_ready)
+    if sweep.next_due is not None:
+        lane_a.set_timers([(sweep.next_due, queue) for queue in lane_a.queues])
