@@ -115,14 +115,28 @@ class Database:
         return self._engine
 
     def session(self) -> Session:
-        """A dedicated connection for one thread; raises DatabaseUnavailable when there is none to be had."""
+        """A connection kept by one thread for long; raises DatabaseUnavailable when there is none to be had."""
         with unavailable(self):
-            connection = self.engine.connect()
-        if self.kind == "postgresql":
-            for setting in _LANE_SETTINGS:
-                connection.exec_driver_sql(setting)
-            connection.commit()
+            if self.kind == "postgresql":
+                connection = self.engine.connect()
+                connection.detach()
+                for setting in _LANE_SETTINGS:
+                    connection.exec_driver_sql(setting)
+                connection.commit()
+            else:
+                connection = self.engine.connect()
         return Session(connection, self.writer_lock())
+
+    @contextmanager
+    def borrow(self) -> Iterator[Session]:
+        """A pooled connection for one short piece of work."""
+        with unavailable(self), self.engine.connect() as connection:
+            lock = self.writer_lock()
+            try:
+                yield Session(connection, lock)
+            finally:
+                if lock is not None:
+                    lock.close()
 
     def writer_lock(self) -> WriterLock | None:
         return WriterLock(self.path.with_name(self.path.name + ".writer")) if self.path else None
@@ -136,14 +150,8 @@ class Database:
     @contextmanager
     def write(self) -> Iterator[Connection]:
         """A short write transaction of a service."""
-        with unavailable(self), self.engine.connect() as connection:
-            session = Session(connection, self.writer_lock())
-            try:
-                with session.write():
-                    yield connection
-            finally:
-                if session._lock is not None:
-                    session._lock.close()
+        with self.borrow() as session, session.write() as connection:
+            yield connection
 
     def close(self) -> None:
         if self._engine is not None:

@@ -1,7 +1,9 @@
 """Column types that mean the same on both databases."""
 
 from datetime import UTC, datetime
+from typing import Any
 
+import orjson
 from sqlalchemy import JSON, DateTime, Dialect, String, Text, TypeDecorator, Uuid
 from sqlalchemy.dialects.postgresql import JSONB
 
@@ -42,8 +44,31 @@ def iso(value: datetime) -> str:
     return value.astimezone(UTC).isoformat(timespec="microseconds")
 
 
-JsonText = JSON().with_variant(Text(), "sqlite")
+class _Json(TypeDecorator[Any]):
+    """JSON: a native type on PostgreSQL, text on SQLite (whose JSON columns would turn "1" into a number)."""
+
+    impl = JSON
+    cache_ok = True
+
+    def __init__(self, *, queryable: bool) -> None:
+        super().__init__()
+        self.queryable = queryable
+
+    def load_dialect_impl(self, dialect: Dialect):  # type: ignore[no-untyped-def]  # as above
+        if dialect.name != "postgresql":
+            return dialect.type_descriptor(Text())
+        native = JSONB(none_as_null=True) if self.queryable else JSON(none_as_null=True)
+        return dialect.type_descriptor(native)
+
+    def process_bind_param(self, value: Any, dialect: Dialect) -> Any:
+        return value if value is None or dialect.name == "postgresql" else orjson.dumps(value).decode()
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> Any:
+        return value if value is None or dialect.name == "postgresql" else orjson.loads(value)
+
+
+JsonText = _Json(queryable=False)
 """JSON kept letter by letter (`json` on PostgreSQL): what is hashed must come back as it went in."""
 
-JsonValue = JSON().with_variant(JSONB(), "postgresql")
-"""JSON that people query."""
+JsonValue = _Json(queryable=True)
+"""JSON that people query (`jsonb` on PostgreSQL)."""

@@ -99,10 +99,7 @@ class Loader:
         query = select(step_parts.c.name, step_parts.c.value).where(
             step_parts.c.job_id == run.job.id, step_parts.c.position == run.step.position
         )
-        return {
-            row.name: orjson.loads(row.value) if isinstance(row.value, str) else row.value
-            for row in connection.execute(query)
-        }
+        return {row.name: row.value for row in connection.execute(query)}
 
     def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)

@@ -5,7 +5,6 @@ Lanes, sweeper and services share this door; `transaction` does the work behind 
 
 from collections.abc import Iterable
 
-import orjson
 from sqlalchemy import Connection, select
 
 from docmill.db.database import Session
@@ -36,8 +35,7 @@ class PlanSource:
             definition = connection.execute(query).scalar()
             if definition is None:
                 raise NotFound(f"There is no process template version with id {template_id}.", template_id=template_id)
-            document = orjson.loads(definition) if isinstance(definition, str) else definition
-            plan = self._plans[template_id] = plan_from_document(document)
+            plan = self._plans[template_id] = plan_from_document(definition)
         return plan
 
 

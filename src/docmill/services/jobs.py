@@ -1,0 +1,266 @@
+"""Processing jobs as people use them: submit, look, follow, cancel, run again."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Row, select
+
+from docmill.db.database import Database
+from docmill.db.tables import job_events, job_steps, jobs, templates
+from docmill.engine.batch import Batch, NewJob, Report
+from docmill.engine.bell import CONTROL, Bell
+from docmill.engine.events import Cancelled, Rerun
+from docmill.engine.failpoints import failpoint
+from docmill.engine.store import PlanSource, Store
+from docmill.model.errors import Conflict, NotFound
+from docmill.model.ids import DEFAULT_ORG
+from docmill.model.statuses import JobStatus, StepStatus
+from docmill.templates.document import plan_from_document
+from docmill.templates.plan import Plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobSummary:
+    """One job in a list."""
+
+    id: str
+    template: str
+    template_version: int
+    entity_type: str
+    entity_id: str
+    title: str
+    status: JobStatus
+    progress: float
+    """Settled steps / all steps."""
+    run: int
+    priority: int
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepView:
+    """One step of a job, stored or still to come."""
+
+    step_key: str
+    display_name: str
+    kind: str
+    pool: str
+    execution_group: int
+    optional: bool
+    status: StepStatus
+    attempt: int
+    max_attempts: int
+    crashes: int
+    reason: str | None
+    result: object
+    error: Mapping[str, object] | None
+    due_at: datetime | None
+    started_at: datetime | None
+    finished_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobView:
+    """A job with its steps, at one moment."""
+
+    summary: JobSummary
+    version: int
+    metadata: Mapping[str, object]
+    file_type: str | None
+    created_by: str | None
+    parent_job_id: str | None
+    steps: tuple[StepView, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobEvent:
+    """All that one transaction did to a job. `version` is the position to resume from."""
+
+    job_id: str
+    version: int
+    at: datetime
+    data: Mapping[str, Any]
+
+
+class Jobs:
+    """The jobs of one organisation."""
+
+    def __init__(self, database: Database, bell: Bell, org_id: str = DEFAULT_ORG) -> None:
+        self._database = database
+        self._bell = bell
+        self._org_id = org_id
+        self._plans = PlanSource()
+
+    def submit(self, new_jobs: Sequence[NewJob]) -> int:
+        """Submit jobs in one transaction and wake the workers; how many of them were new."""
+        with self._store() as store:
+            outcome = store.commit(Batch(submissions=new_jobs))
+        self._bell.ring(outcome.left_ready)
+        return outcome.submitted
+
+    def cancel(self, job_id: str) -> None:
+        """End the job now. Running steps are told to stop and whatever they still report is void."""
+        self._change(job_id, Cancelled(), "is already finished; there is nothing left to cancel")
+        self._bell.ring([CONTROL])
+
+    def rerun(self, job_id: str, step_keys: Iterable[str] | None = None, *, keep_checkpoints: bool = True) -> None:
+        """Run a finished job again: from the start, or only these steps and what depends on them."""
+        plan = self._plan(job_id)
+        keys = list(plan.positions) if step_keys is None else list(step_keys)
+        unknown = [key for key in keys if key not in plan.positions]
+        if unknown:
+            raise NotFound(f"The job has no step {', '.join(unknown)}; its steps are {', '.join(plan.positions)}.")
+        event = Rerun(positions=frozenset(plan.positions[key] for key in keys), keep_checkpoints=keep_checkpoints)
+        self._change(job_id, event, "is still running; cancel it first or wait for its end")
+
+    def _change(self, job_id: str, event: Cancelled | Rerun, refusal: str) -> None:
+        summary = self.get(job_id).summary
+        with self._store() as store:
+            outcome = store.commit(Batch(reports=[Report(job_id=job_id, event=event)]))
+            failpoint("cancel.inside")
+        if not outcome.accepted[0]:
+            raise Conflict(f"Job {job_id} ({summary.status}) {refusal}.", job_id=job_id)
+        self._bell.ring(outcome.left_ready)
+
+    def list(self, *, status: JobStatus | None = None, limit: int = 50) -> Sequence[JobSummary]:
+        """The newest jobs first."""
+        query = _summaries().where(jobs.c.org_id == self._org_id).order_by(jobs.c.id.desc()).limit(limit)
+        if status is not None:
+            query = query.where(jobs.c.status == status.value)
+        with self._database.read() as connection:
+            return [_summary(row) for row in connection.execute(query)]
+
+    def get(self, job_id: str) -> JobView:
+        """The job with all its steps; NotFound if there is none."""
+        with self._database.read() as connection:
+            row = self._row(connection, job_id)
+            stored = {
+                step.position: step
+                for step in connection.execute(select(job_steps).where(job_steps.c.job_id == row.id))
+            }
+        plan = plan_from_document(row.definition)
+        return JobView(
+            summary=_summary(row),
+            version=row.version,
+            metadata=row.metadata,
+            file_type=row.file_type,
+            created_by=row.created_by,
+            parent_job_id=row.parent_job_id,
+            steps=tuple(_step_view(planned, stored.get(planned.position)) for planned in plan.steps),
+        )
+
+    def events(self, job_id: str, *, after: int = 0) -> Sequence[JobEvent]:
+        """What happened to the job since the given version."""
+        query = (
+            select(job_events)
+            .where(job_events.c.job_id == job_id, job_events.c.version > after, job_events.c.org_id == self._org_id)
+            .order_by(job_events.c.version)
+        )
+        with self._database.read() as connection:
+            return [
+                JobEvent(job_id=row.job_id, version=row.version, at=row.at, data=row.data)
+                for row in connection.execute(query)
+            ]
+
+    def _plan(self, job_id: str) -> Plan:
+        with self._database.read() as connection:
+            return plan_from_document(self._row(connection, job_id).definition)
+
+    def _row(self, connection: Connection, job_id: str) -> Row[Any]:
+        row = None
+        if _is_id(job_id):
+            query = _summaries().add_columns(
+                jobs.c.version,
+                jobs.c.metadata,
+                jobs.c.file_type,
+                jobs.c.created_by,
+                jobs.c.parent_job_id,
+                templates.c.definition,
+            )
+            row = connection.execute(query.where(jobs.c.id == job_id, jobs.c.org_id == self._org_id)).first()
+        if row is None:
+            raise NotFound(f"There is no job {job_id}. `docmill jobs list` shows those there are.", job_id=job_id)
+        return row
+
+    @contextmanager
+    def _store(self) -> Iterator[Store]:
+        with self._database.borrow() as session:
+            yield Store(session, self._plans)
+
+
+def _is_id(text: str) -> bool:
+    import uuid
+
+    try:
+        return str(uuid.UUID(text)) == text.lower()
+    except ValueError:
+        return False
+
+
+def _summaries() -> Any:
+    return select(
+        jobs.c.id,
+        templates.c.name.label("template"),
+        templates.c.version.label("template_version"),
+        jobs.c.entity_type,
+        jobs.c.entity_id,
+        jobs.c.title,
+        jobs.c.status,
+        jobs.c.settled,
+        jobs.c.total,
+        jobs.c.run,
+        jobs.c.priority,
+        jobs.c.created_at,
+        jobs.c.started_at,
+        jobs.c.finished_at,
+    ).join(templates, templates.c.id == jobs.c.template_id)
+
+
+def _summary(row: Row[Any]) -> JobSummary:
+    return JobSummary(
+        id=row.id,
+        template=row.template,
+        template_version=row.template_version,
+        entity_type=row.entity_type,
+        entity_id=row.entity_id,
+        title=row.title,
+        status=JobStatus(row.status),
+        progress=row.settled / row.total,
+        run=row.run,
+        priority=row.priority,
+        created_at=row.created_at,
+        started_at=row.started_at,
+        finished_at=row.finished_at,
+    )
+
+
+def _step_view(planned: Any, row: Row[Any] | None) -> StepView:
+    return StepView(
+        step_key=planned.step_key,
+        display_name=planned.display_name,
+        kind=planned.kind,
+        pool=planned.pool,
+        execution_group=planned.execution_group,
+        optional=planned.optional,
+        status=StepStatus(row.status) if row else StepStatus.PENDING,
+        attempt=_attempt(row) if row else 0,
+        max_attempts=planned.max_attempts,
+        crashes=row.crashes if row else 0,
+        reason=row.reason if row else None,
+        result=row.result if row else None,
+        error=row.error if row else None,
+        due_at=row.due_at if row and row.status == StepStatus.READY else None,
+        started_at=row.started_at if row else None,
+        finished_at=row.finished_at if row else None,
+    )
+
+
+def _attempt(row: Row[Any]) -> int:
+    """Attempts begun: failures, and the one that is running or ended well."""
+    running = row.status in (StepStatus.IN_PROGRESS, StepStatus.WAITING, StepStatus.COMPLETED)
+    return int(row.failures) + int(running)

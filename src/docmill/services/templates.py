@@ -1,0 +1,114 @@
+"""Process templates as people use them: register a version, find one, list them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection, Row, func, insert, select
+from sqlalchemy.exc import IntegrityError
+
+from docmill.db.database import Database
+from docmill.db.tables import templates
+from docmill.engine.clock import database_now
+from docmill.model.errors import NotFound
+from docmill.model.ids import DEFAULT_ORG, new_id
+from docmill.templates.compile import CompiledTemplate
+from docmill.templates.document import plan_from_document
+from docmill.templates.plan import Plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TemplateVersion:
+    """One stored version of a template."""
+
+    id: str
+    name: str
+    version: int
+    processable_type: str
+    task_type: str
+    service_name: str | None
+    digest: str
+    created_at: datetime
+
+
+class Templates:
+    """The templates of one organisation."""
+
+    def __init__(self, database: Database, org_id: str = DEFAULT_ORG) -> None:
+        self._database = database
+        self._org_id = org_id
+
+    def register(self, compiled: CompiledTemplate) -> TemplateVersion:
+        """Store the template as a new version, unless one with the same content exists: then that one is meant."""
+        for _ in range(3):
+            try:
+                return self._register(compiled)
+            except IntegrityError:
+                continue  # Somebody registered the same name at the same moment: look again.
+        return self._register(compiled)
+
+    def _register(self, compiled: CompiledTemplate) -> TemplateVersion:
+        plan = compiled.plan
+        with self._database.write() as connection:
+            same = self._row(connection, templates.c.name == plan.name, templates.c.digest == compiled.digest)
+            if same is not None:
+                return _version(same)
+            newest = connection.execute(
+                select(func.max(templates.c.version)).where(
+                    templates.c.org_id == self._org_id, templates.c.name == plan.name
+                )
+            ).scalar()
+            values = {
+                "id": new_id(),
+                "org_id": self._org_id,
+                "name": plan.name,
+                "version": (newest or 0) + 1,
+                "processable_type": plan.processable_type,
+                "task_type": plan.task_type,
+                "service_name": plan.service_name,
+                "digest": compiled.digest,
+                "definition": compiled.document,
+                "created_at": database_now(connection),
+            }
+            connection.execute(insert(templates).values(values))
+            row = self._row(connection, templates.c.id == values["id"])
+            assert row is not None
+            return _version(row)
+
+    def find(self, name: str, version: int | None = None) -> TemplateVersion:
+        """The newest version of a template, or the one asked for."""
+        with self._database.read() as connection:
+            conditions = [templates.c.name == name]
+            if version is not None:
+                conditions.append(templates.c.version == version)
+            row = self._row(connection, *conditions)
+        if row is None:
+            wanted = f"version {version} of the template {name!r}" if version else f"template {name!r}"
+            raise NotFound(f"There is no {wanted}. `docmill templates list` shows those there are.", name=name)
+        return _version(row)
+
+    def plan(self, template_id: str) -> Plan:
+        """The compiled plan of a version."""
+        with self._database.read() as connection:
+            query = select(templates.c.definition).where(
+                templates.c.id == template_id, templates.c.org_id == self._org_id
+            )
+            definition = connection.execute(query).scalar()
+        if definition is None:
+            raise NotFound(f"There is no template version with the id {template_id}.")
+        return plan_from_document(definition)
+
+    def list(self) -> Sequence[TemplateVersion]:
+        """The newest version of every template, by name."""
+        with self._database.read() as connection:
+            query = select(templates).where(templates.c.org_id == self._org_id)
+            rows = connection.execute(query.order_by(templates.c.name, templates.c.version)).all()
+        return list({row.name: _version(row) for row in rows}.values())
+
+    def _row(self, connection: Connection, *conditions: object) -> Row[tuple[object, ...]] | None:
+        query = select(templates).where(templates.c.org_id == self._org_id, *conditions)  # type: ignore[arg-type]
+        return connection.execute(query.order_by(templates.c.version.desc()).limit(1)).first()
+
+
+def _version(row: Row[tuple[object, ...]]) -> TemplateVersion:
+    return TemplateVersion(**{name: getattr(row, name) for name in TemplateVersion.__dataclass_fields__})

@@ -1,0 +1,117 @@
+"""Settings of an installation: `docmill.yaml` beside DOCMILL_HOME, overridden by DOCMILL_* variables."""
+
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic_settings import (
+    BaseSettings,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    YamlConfigSettingsSource,
+)
+
+from docmill.model.errors import DocmillError
+
+
+class SettingsInvalid(DocmillError):
+    """A setting is unknown or has a wrong value; the message names each."""
+
+    code = "settings_invalid"
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class PoolSection(_Section):
+    """One pool: how many of its steps a worker process runs at once."""
+
+    capacity: int = Field(default=10, ge=1, le=100_000)
+    priority: int = 0
+    claims_per_cycle: int | None = Field(default=None, ge=1)
+
+
+class LeaseSection(_Section):
+    """Lease times in seconds."""
+
+    duration: float = Field(default=30.0, gt=0)
+    heartbeat: float = Field(default=10.0, gt=0)
+    sweep: float = Field(default=1.0, gt=0)
+
+
+class ChildSection(_Section):
+    """Limits of the children that do CPU work."""
+
+    count: int | None = Field(default=None, ge=1)
+    memory_mb: int = Field(default=2048, ge=128)
+    cpu_seconds: int = Field(default=600, ge=1)
+    tasks: int = Field(default=100, ge=1)
+
+
+class Settings(BaseSettings):
+    """Everything that can be set. Nested values: DOCMILL_LEASE__DURATION=60."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="DOCMILL_",
+        env_nested_delimiter="__",
+        extra="forbid",
+        frozen=True,
+        nested_model_default_partial_update=True,
+    )
+
+    home: Path = Path.home() / ".docmill"
+    """Where state lives: the SQLite database, run files, blobs."""
+    database_url: str | None = None
+    """`postgresql://…`, or nothing for SQLite under home."""
+    plugins: Annotated[tuple[str, ...], NoDecode] = ()
+    """Modules that declare steps, processors and loaders, besides those with entry points."""
+    pools: dict[str, PoolSection] = Field(default_factory=dict)
+    lease: LeaseSection = LeaseSection()
+    children: ChildSection = ChildSection()
+    drain_seconds: float = Field(default=20.0, ge=0)
+
+    @field_validator("plugins", mode="before")
+    @classmethod
+    def _split(cls, value: object) -> object:
+        return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        return (init_settings, env_settings, YamlConfigSettingsSource(settings_cls, yaml_file=config_file()))
+
+    @property
+    def url(self) -> str:
+        """Where the database is."""
+        return self.database_url or f"sqlite:///{self.home / 'docmill.db'}"
+
+    @property
+    def run_dir(self) -> Path:
+        """Lock files and sockets of the workers on this host."""
+        return self.home / "run"
+
+
+def config_file() -> Path:
+    """The configuration file: DOCMILL_CONFIG, or docmill.yaml in the current folder."""
+    import os
+
+    return Path(os.environ.get("DOCMILL_CONFIG", "docmill.yaml"))
+
+
+def load_settings(**overrides: object) -> Settings:
+    """Read file and environment; SettingsInvalid lists everything that is wrong."""
+    try:
+        return Settings(**overrides)  # type: ignore[arg-type]
+    except ValidationError as error:
+        lines = [f"  {'.'.join(str(part) for part in fault['loc'])}: {fault['msg']}" for fault in error.errors()]
+        raise SettingsInvalid(
+            f"The settings ({config_file()} and DOCMILL_*) have mistakes:\n" + "\n".join(lines)
+        ) from error

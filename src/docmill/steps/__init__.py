@@ -1,0 +1,1 @@
+"""Built-in step types, one module each, written against `docmill.plugin` as a user's would be."""
