@@ -238,7 +238,11 @@ class Driver:
 
     def _rerun(self, choice: Choice) -> None:
         finished = [job for job in self.oracle.jobs if self.oracle.snapshot(job).status.finished]
-        job_id = finished[choice.pick % len(finished)] if finished and choice.detail % 8 else self._job(choice)
+        job_id = self._job(choice)
+        if choice.detail % 8:
+            if not finished:
+                return self._on_running(Choice(Deed.COMPLETE, choice.pick, choice.detail))
+            job_id = finished[choice.pick % len(finished)]
         if job_id is None:
             return self._claim(choice)
         count = len(self.oracle.plan(job_id).steps)

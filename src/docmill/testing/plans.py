@@ -8,7 +8,8 @@ from docmill.templates.plan import Plan
 from docmill.testing.programs import WEIGHTS, Choice, Deed, Program
 from docmill.testing.samples import SAMPLES, Draft, make_plan
 
-_DEEDS = tuple(deed for deed, weight in WEIGHTS.items() for _ in range(weight))
+# Hypothesis shrinks towards the front: a claim that finds nothing is the dullest deed there is.
+_DEEDS = tuple(sorted((deed for deed, weight in WEIGHTS.items() for _ in range(weight)), key=lambda d: d is not Deed.CLAIM))
 
 _ACTIONS = st.sampled_from(
     # Failures that do not end the job lead further; fail_job, the default, is still drawn often.
@@ -73,5 +74,5 @@ def choices() -> st.SearchStrategy[Choice]:
 def programs(draw: st.DrawFn, max_choices: int = 60) -> Program:
     """One to three plans, drawn or from the samples, and what happens to jobs of them."""
     chosen = draw(st.lists(plans() | st.sampled_from(SAMPLES), min_size=1, max_size=3))
-    deeds = draw(st.lists(choices(), min_size=max_choices // 2, max_size=max_choices))
+    deeds = draw(st.lists(choices(), min_size=max_choices // 3, max_size=max_choices))
     return Program(tuple(chosen), (Choice(Deed.SUBMIT), *deeds))

@@ -40,7 +40,7 @@ WEIGHTS = {
     Deed.CLAIM: 12,
     Deed.CHECKPOINT: 2,
     Deed.COMPLETE: 8,
-    Deed.JOIN: 2,
+    Deed.JOIN: 4,
     Deed.FAIL: 6,
     Deed.SKIP: 2,
     Deed.DEFER: 1,
@@ -50,8 +50,8 @@ WEIGHTS = {
     Deed.SWEEP: 3,
     Deed.STALE: 3,
     Deed.RESEND: 2,
-    Deed.CANCEL: 1,
-    Deed.RERUN: 4,
+    Deed.CANCEL: 3,
+    Deed.RERUN: 3,
     Deed.TICK: 3,
 }
 """How often each deed is drawn, roughly as often as it does something interesting."""
