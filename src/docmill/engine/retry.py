@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from docmill.templates.plan import PlanStep
 
 LONGEST_DELAY = 7 * 24 * 3600.0
-"""Seconds. A provider may send any Retry-After and a template may allow any number of attempts: neither may park a step for
-good, nor carry the due time beyond what a date can hold."""
+"""Seconds. A provider may send any Retry-After and a template may allow any number of attempts: neither may park a step
+for good, nor carry the due time beyond what a date can hold."""
 
 
 def retry_delay(
@@ -14,8 +14,8 @@ def retry_delay(
 ) -> float | None:
     """Seconds until the next attempt after the given number of failures, or None when there is none.
 
-    The delay before retry n (from 0) is backoff * 2**n plus up to half of it; a provider's Retry-After overrides it; neither
-    is longer than LONGEST_DELAY.
+    The delay before retry n (from 0) is backoff * 2**n plus up to half of it; a provider's Retry-After overrides it;
+    neither is longer than LONGEST_DELAY.
     """
     if permanent or failures >= step.max_attempts:
         return None

@@ -1,7 +1,8 @@
 """Drives a system under test and the oracle through the same program and compares every answer and every state.
 
-The system is anything with the few named operations of `System`: the pure engine (`docmill.testing.pure`), a store on SQLite, a store
-on PostgreSQL. After each operation the driver compares the answer and the snapshots of all jobs, and checks the invariants.
+The system is anything with the few named operations of `System`: the pure engine (`docmill.testing.pure`), a store on
+SQLite, a store on PostgreSQL. After each operation the driver compares the answer and the snapshots of all jobs, and
+checks the invariants.
 """
 
 from collections import Counter
@@ -66,8 +67,8 @@ KINDS = frozenset(
 class System(Protocol):
     """What is tested. Job ids, the order of events and the clock (`advance` only) come from the driver.
 
-    `claim` may choose among what is due, and may return fewer than `limit`, but not nothing while something is due. Waiting
-    steps get no deadline or one far beyond the program's end, so a sweeper that expires waits finds none.
+    `claim` may choose among what is due, and may return fewer than `limit`, but not nothing while something is due.
+    Waiting steps get no deadline or one far beyond the program's end, so a sweeper that expires waits finds none.
     """
 
     def submit(self, job_id: str, plan: Plan) -> None: ...
@@ -87,7 +88,9 @@ class Mismatch(AssertionError):
 class Driver:
     """One system, one oracle, one program after another."""
 
-    def __init__(self, system: System, oracle: Oracle | None = None, *, max_jobs: int = 3, job_prefix: str = "job") -> None:
+    def __init__(
+        self, system: System, oracle: Oracle | None = None, *, max_jobs: int = 3, job_prefix: str = "job"
+    ) -> None:
         self.system = system
         self.oracle = oracle or Oracle()
         self.done: Counter[str] = Counter()
@@ -170,7 +173,7 @@ class Driver:
         lease = self._pick(self.oracle.running(), choice)
         if lease is None:
             return self._claim(choice)
-        return self._report(self._checkpoint_first(choice, lease) + [Report(lease.job_id, self._event(choice, lease))])
+        return self._report([*self._checkpoint_first(choice, lease), Report(lease.job_id, self._event(choice, lease))])
 
     def _checkpoint_first(self, choice: Choice, lease: Lease) -> list[Report]:
         """Now and then the checkpoint travels in the same batch as what follows it."""
@@ -203,7 +206,16 @@ class Driver:
             return self._claim(choice)
         if choice.detail % 8 == 0:
             lease = lease._replace(epoch=lease.epoch + 1)
-        deeds = (Deed.COMPLETE, Deed.FAIL, Deed.CHECKPOINT, Deed.SUSPEND, Deed.RELEASE, Deed.DEFER, Deed.SWEEP, Deed.SKIP)
+        deeds = (
+            Deed.COMPLETE,
+            Deed.FAIL,
+            Deed.CHECKPOINT,
+            Deed.SUSPEND,
+            Deed.RELEASE,
+            Deed.DEFER,
+            Deed.SWEEP,
+            Deed.SKIP,
+        )
         event = self._event(Choice(deeds[choice.detail // 8 % 8], choice.pick, choice.detail), lease)
         return self._report([Report(lease.job_id, event)])
 
@@ -246,7 +258,9 @@ class Driver:
         if job_id is None:
             return self._claim(choice)
         count = len(self.oracle.plan(job_id).steps)
-        positions = frozenset({choice.detail % count, choice.pick % count} if choice.detail % 3 else {choice.pick % count})
+        positions = frozenset(
+            {choice.detail % count, choice.pick % count} if choice.detail % 3 else {choice.pick % count}
+        )
         keep = choice.detail % 2 == 0
         got, expected = self.system.rerun(job_id, positions, keep), self.oracle.rerun(job_id, positions, keep)
         self.trace.append(f"rerun {job_id} {sorted(positions)} keep={keep} -> {got}")

@@ -1,8 +1,8 @@
 """What the history of one job amounts to, worked out from scratch each time with plain sets.
 
-This is the second opinion on `docmill.engine.decide`: written from the design's text (§5) and built the other way round.
-`decide` carries a state forward event by event; here nothing is carried. The whole list of what was accepted is read again
-and every status follows from *which* facts stand and *which came first*.
+This is the second opinion on `docmill.engine.decide`, written from the design's text (§5) and built the other way round:
+`decide` carries a state forward event by event; here nothing is carried. The whole list of what was accepted is read
+again and every status follows from *which* facts stand and *which came first*.
 """
 
 from collections.abc import Sequence
@@ -91,7 +91,9 @@ class Life:
 
 def life_of(step: PlanStep, history: Sequence[Entry]) -> Life:
     """The entries that concern the step since its last reset, and where they leave it."""
-    begun = max((i for i, e in enumerate(history) if isinstance(e.event, Rerun) and step.position in e.touched), default=-1)
+    begun = max(
+        (i for i, e in enumerate(history) if isinstance(e.event, Rerun) and step.position in e.touched), default=-1
+    )
     own = tuple((i, e) for i, e in enumerate(history) if i > begun and _concerns(e, step.position))
     return Life(begun=begun, entries=own, phase=_phase(step, [e.event for _, e in own]))
 
@@ -144,9 +146,7 @@ class Facts:
         self.denied = self._denied()
         self.dropped = self._dropped()
         self.settled = frozenset(
-            p
-            for p, life in enumerate(self.lives)
-            if life.phase in ENDED or p in self.denied or p in self.dropped
+            p for p, life in enumerate(self.lives) if life.phase in ENDED or p in self.denied or p in self.dropped
         )
         self.state = JobState(
             self._job_status(), tuple(self._step(step) for step in plan.steps), 1 + self._count(Rerun)
@@ -169,8 +169,8 @@ class Facts:
     def _denied(self) -> dict[int, int]:
         """Steps that cannot run because something they rest on failed -> index of the entry that sealed it.
 
-        The least fixpoint over direct dependencies, sweeping over all steps until nothing changes. The finish step is never
-        denied. What was not denied before the job was doomed is dropped by the doom instead.
+        The least fixpoint over direct dependencies, sweeping over all steps until nothing changes. The finish step is
+        never denied. What was not denied before the job was doomed is dropped by the doom instead.
         """
         sealed: dict[int, int] = {}
         changed = True
@@ -298,8 +298,8 @@ class Facts:
         """What a rerun of these steps sets back.
 
         The steps named, the finish step, whatever ended only because the last run went wrong (cancelled, skipped for a
-        failure), the failures that doomed the job (or it would end again before the named steps start), and everything that
-        rests on any of these.
+        failure), the failures that doomed the job (or it would end again before the named steps start), and everything
+        that rests on any of these.
         """
         wrong = {p for p, life in enumerate(self.lives) if life.phase is Phase.CANCELLED}
         fatal = {p for p, life in enumerate(self.lives) if life.phase is Phase.FAILED and self._fatal(p)}

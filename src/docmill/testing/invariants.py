@@ -11,7 +11,9 @@ def check_state(plan: Plan, state: JobState) -> None:
     """A submitted job at rest, between two operations."""
     statuses = [step.status for step in state.steps]
     assert len(statuses) == len(plan.steps)
-    assert state.status.finished == all(status.settled for status in statuses), "finished exactly when all steps settled"
+    assert state.status.finished == all(status.settled for status in statuses), (
+        "finished exactly when all steps settled"
+    )
     assert state.status.finished or LIVE.intersection(statuses), "an unfinished job must have something to go on with"
     if StepStatus.IN_PROGRESS in statuses:
         assert state.status is JobStatus.IN_PROGRESS
@@ -20,7 +22,9 @@ def check_state(plan: Plan, state: JobState) -> None:
     for planned, step in zip(plan.steps, state.steps, strict=True):
         _check_step(step)
         if step.status in (StepStatus.READY, StepStatus.IN_PROGRESS, StepStatus.COMPLETED, StepStatus.FAILED):
-            assert all(state.steps[d].status.settled for d in planned.depends_on), "ran before what it depends on settled"
+            assert all(state.steps[d].status.settled for d in planned.depends_on), (
+                "ran before what it depends on settled"
+            )
     if statuses[plan.finish] in (StepStatus.READY, StepStatus.IN_PROGRESS, StepStatus.WAITING, StepStatus.COMPLETED):
         assert all(status.settled for status in statuses[: plan.finish]), "the finish step waits for all others"
 

@@ -1,14 +1,25 @@
 """The oracle: many jobs in memory, each nothing but the list of operations it accepted.
 
-It answers like a store (`docmill.testing.driver.System`) so that any store can be compared with it, but keeps no status anywhere:
-every answer is recomputed from the whole history (`docmill.testing.facts`).
+It answers like a store (`docmill.testing.driver.System`) so that any store can be compared with it, but keeps no status
+anywhere: every answer is recomputed from the whole history (`docmill.testing.facts`).
 """
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-from docmill.engine.events import Cancelled, Claimed, Completed, Crashed, Event, Failed, Rerun, StepEvent, Submitted, Suspended
+from docmill.engine.events import (
+    Cancelled,
+    Claimed,
+    Completed,
+    Crashed,
+    Event,
+    Failed,
+    Rerun,
+    StepEvent,
+    Submitted,
+    Suspended,
+)
 from docmill.engine.state import JobState, StepState
 from docmill.model.statuses import StepStatus
 from docmill.templates.plan import Plan

@@ -9,7 +9,9 @@ from docmill.testing.programs import WEIGHTS, Choice, Deed, Program
 from docmill.testing.samples import SAMPLES, Draft, make_plan
 
 # Hypothesis shrinks towards the front: a claim that finds nothing is the dullest deed there is.
-_DEEDS = tuple(sorted((deed for deed, weight in WEIGHTS.items() for _ in range(weight)), key=lambda d: d is not Deed.CLAIM))
+_DEEDS = tuple(
+    sorted((deed for deed, weight in WEIGHTS.items() for _ in range(weight)), key=lambda d: d is not Deed.CLAIM)
+)
 
 _ACTIONS = st.sampled_from(
     # Failures that do not end the job lead further; fail_job, the default, is still drawn often.
@@ -18,7 +20,7 @@ _ACTIONS = st.sampled_from(
 
 
 def profile(examples: int, *, shrink: bool = True) -> settings:
-    """Settings of every model test: the same examples each time, no time limit per example (slow machines are not bugs)."""
+    """Settings of every model test: the same examples each time, no time limit per example (slow is not wrong)."""
     phases = (Phase.explicit, Phase.generate, Phase.shrink) if shrink else (Phase.explicit, Phase.generate)
     return settings(
         max_examples=examples,
@@ -32,16 +34,14 @@ def profile(examples: int, *, shrink: bool = True) -> settings:
 
 @st.composite
 def plans(draw: st.DrawFn, max_steps: int = 6) -> Plan:
-    """A valid plan: groups in order, dependencies on earlier groups or inside the group, no cycle, the finish step last."""
+    """A valid plan: groups in order, dependencies on earlier groups or inside the group, no cycle, finish step last."""
     count = draw(st.integers(0, max_steps))
     groups = sorted(draw(st.lists(st.integers(1, 3), min_size=count, max_size=count)))
     # Dependencies follow a hidden order inside each group rather than the file's, so some point at a later position.
     rank = draw(st.permutations(range(count)))
     drafts: list[Draft] = []
     for n in range(count):
-        allowed = [
-            m for m in range(count) if groups[m] < groups[n] or (groups[m] == groups[n] and rank[m] < rank[n])
-        ]
+        allowed = [m for m in range(count) if groups[m] < groups[n] or (groups[m] == groups[n] and rank[m] < rank[n])]
         after = draw(st.lists(st.sampled_from(allowed), unique=True, max_size=3)) if allowed else []
         drafts.append(_draft(draw, n, groups[n], tuple(f"s{m}" for m in after)))
     finish = Draft(key="finish", max_attempts=draw(st.integers(1, 2)), on_failure=draw(_ACTIONS))

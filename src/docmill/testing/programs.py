@@ -1,7 +1,7 @@
 """A program: what to do to a system, as plain data that Hypothesis can draw, shrink and print.
 
-A choice does not name a step; it names a kind of deed and a few numbers. `docmill.testing.driver` resolves them against what is
-possible at that moment, so that most choices mean something whatever came before.
+A choice does not name a step; it names a kind of deed and a few numbers. `docmill.testing.driver` resolves them against
+what is possible at that moment, so that most choices mean something whatever came before.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """Small plans for tests and benchmarks, and the short way to write more. Needs no Hypothesis."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from docmill.model.statuses import FailureAction, StepKind
 from docmill.templates.plan import Plan, PlanStep, RetryAction
@@ -36,7 +36,9 @@ def make_plan(
     ordered = sorted(drafts, key=lambda draft: draft.group)
     last = max((draft.group for draft in drafts), default=0) + 1
     positions = {draft.key: position for position, draft in enumerate(ordered)}
-    steps = [_step(draft, position, tuple(positions[key] for key in draft.after)) for position, draft in enumerate(ordered)]
+    steps = [
+        _step(draft, position, tuple(positions[key] for key in draft.after)) for position, draft in enumerate(ordered)
+    ]
     closing = finish or Draft(key="finish", step_type="finish")
     steps.append(_step(closing, len(steps), tuple(range(len(steps))), group=last))
     return Plan(
@@ -85,9 +87,7 @@ def single_step() -> Plan:
 
 def chain(length: int) -> Plan:
     """s0 → s1 → …, a group each, then the finish."""
-    drafts = [
-        Draft(key=f"s{n}", group=n + 1, after=(f"s{n - 1}",) if n else ()) for n in range(length)
-    ]
+    drafts = [Draft(key=f"s{n}", group=n + 1, after=(f"s{n - 1}",) if n else ()) for n in range(length)]
     return make_plan(drafts, name=f"chain-{length}")
 
 
@@ -120,15 +120,15 @@ def six_steps() -> Plan:
 
 
 def receipt() -> Plan:
-    """The shape of source 000's transaction import: OCR → classify → extract → two optional matches, one question, finish."""
-    optional = {"optional": True, "on_failure": FailureAction.SKIP_DEPENDENTS}
+    """The shape of source 000's transaction import: OCR → classify → extract → optional matches → a question → finish."""
+    optional = Draft(key="", optional=True, on_failure=FailureAction.SKIP_DEPENDENTS)
     drafts = [
         Draft(key="ocr", group=1, kind=StepKind.RULE),
         Draft(key="classify", group=2, after=("ocr",), kind=StepKind.AI),
         Draft(key="extract", group=3, after=("classify",), kind=StepKind.AI),
-        Draft(key="budget", group=4, after=("extract",), kind=StepKind.AI, **optional),
-        Draft(key="vendor", group=4, after=("extract",), kind=StepKind.EXTERNAL, **optional),
-        Draft(key="check_budget", group=5, after=("budget",), kind=StepKind.RULE, **optional),
+        replace(optional, key="budget", group=4, after=("extract",), kind=StepKind.AI),
+        replace(optional, key="vendor", group=4, after=("extract",), kind=StepKind.EXTERNAL),
+        replace(optional, key="check_budget", group=5, after=("budget",), kind=StepKind.RULE),
         Draft(key="notify", group=5, after=("vendor",), on_failure=FailureAction.CONTINUE),
         Draft(key="approve", group=6, after=("notify",), kind=StepKind.HUMAN),
     ]
