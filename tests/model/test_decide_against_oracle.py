@@ -24,13 +24,15 @@ from docmill.engine.events import (
     Suspended,
 )
 from docmill.engine.state import JobState, new_state
-from docmill.model.statuses import JOB_TRANSITIONS, STEP_TRANSITIONS
+from docmill.model.statuses import JOB_TRANSITIONS, STEP_TRANSITIONS, FailureAction, StepKind
 from docmill.templates.plan import Plan
 from docmill.testing.driver import KINDS, Driver
 from docmill.testing.oracle import START, Oracle
 from docmill.testing.plans import plans, profile, programs
+from docmill.testing.play import Play
 from docmill.testing.programs import Program
 from docmill.testing.pure import PureSystem
+from docmill.testing.samples import Draft, make_plan, question_beside_work, single_step
 
 LEGAL_STEP = {(before, after) for before, afters in STEP_TRANSITIONS.items() for after in afters}
 LEGAL_JOB = {(before, after) for before, afters in JOB_TRANSITIONS.items() for after in afters}
@@ -46,11 +48,11 @@ class Campaign(NamedTuple):
 
 @cache
 def campaign() -> Campaign:
-    """The same few hundred programs for every test of this module, run once: the driver raises at the first mismatch."""
+    """The same few hundred programs for every test of this module, run once; the driver raises at a mismatch."""
     total = Campaign(Counter(), Counter(), Counter())
 
     @given(programs())
-    @profile(350)
+    @profile(500)
     def run(program: Program) -> None:
         system = PureSystem()
         driver = Driver(system)
@@ -72,9 +74,51 @@ def test_every_kind_of_operation_succeeded_at_least_once() -> None:
     assert KINDS - set(campaign().done) == set()
 
 
+def cancelled_before_it_began() -> Play:
+    play = Play(single_step())
+    play.cancel()
+    return play
+
+
+def finish_answered_from_outside(action: FailureAction) -> Play:
+    """Only a finish step that waits takes a job from WAITING straight to a good end."""
+    plan = make_plan([Draft(key="a"), Draft(key="b", on_failure=action)], finish=Draft(key="f", kind=StepKind.EXTERNAL))
+    play = Play(plan)
+    play.run("a")
+    if action is FailureAction.CONTINUE:
+        play.break_("b")
+    else:
+        play.run("b")
+    play.claim("f")
+    play.suspend("f")
+    play.complete("f")
+    play.rerun("a")
+    return play
+
+
+def question_withdrawn() -> Play:
+    play = Play(question_beside_work())
+    play.claim("work", "ask", "hub")
+    play.suspend("ask")
+    play.suspend("hub")
+    play.fail("work", permanent=True)
+    play.fail("hub", permanent=True)
+    return play
+
+
 def test_every_transition_is_legal_and_every_legal_transition_is_reached() -> None:
-    assert set(campaign().step_transitions) == LEGAL_STEP
-    assert set(campaign().job_transitions) == LEGAL_JOB
+    """Random programs reach nearly all; the rare ones have a story each, so that no seed decides."""
+    stories = [
+        cancelled_before_it_began(),
+        finish_answered_from_outside(FailureAction.FAIL_JOB),
+        finish_answered_from_outside(FailureAction.CONTINUE),
+        question_withdrawn(),
+    ]
+    told = [transition for story in stories for transition in story.transitions]
+    steps = {(t.before, t.after) for t in told if t.position is not None}
+    jobs = {(t.before, t.after) for t in told if t.position is None}
+    assert set(campaign().step_transitions) | steps == LEGAL_STEP
+    assert set(campaign().job_transitions) | jobs == LEGAL_JOB
 
 
 def raw_events(plan: Plan) -> st.SearchStrategy[Event]:

@@ -1,8 +1,8 @@
 """What the history of one job amounts to, worked out from scratch each time with plain sets.
 
-This is the second opinion on `docmill.engine.decide`, written from the design's text (§5) and built the other way round:
-`decide` carries a state forward event by event; here nothing is carried. The whole list of what was accepted is read
-again and every status follows from *which* facts stand and *which came first*.
+This is the second opinion on `docmill.engine.decide`, written from the design's text (§5) and built the other way
+round: `decide` carries a state forward event by event; here nothing is carried. The whole list of what was accepted is
+read again and every status follows from *which* facts stand and *which came first*.
 """
 
 from collections.abc import Sequence

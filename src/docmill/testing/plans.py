@@ -13,6 +13,9 @@ _DEEDS = tuple(
     sorted((deed for deed, weight in WEIGHTS.items() for _ in range(weight)), key=lambda d: d is not Deed.CLAIM)
 )
 
+# In a grim program hardly anything succeeds: jobs in which nothing was achieved are rare otherwise.
+_GRIM = tuple(Deed.FAIL if deed in (Deed.COMPLETE, Deed.JOIN, Deed.RERUN) else deed for deed in _DEEDS)
+
 _ACTIONS = st.sampled_from(
     # Failures that do not end the job lead further; fail_job, the default, is still drawn often.
     [FailureAction.FAIL_JOB, FailureAction.SKIP_DEPENDENTS, FailureAction.SKIP_DEPENDENTS, FailureAction.CONTINUE]
@@ -65,14 +68,15 @@ def _draft(draw: st.DrawFn, number: int, group: int, after: tuple[str, ...]) -> 
     )
 
 
-def choices() -> st.SearchStrategy[Choice]:
+def choices(*, grim: bool = False) -> st.SearchStrategy[Choice]:
     """One thing to do."""
-    return st.builds(Choice, st.sampled_from(_DEEDS), st.integers(0, 63), st.integers(0, 63))
+    return st.builds(Choice, st.sampled_from(_GRIM if grim else _DEEDS), st.integers(0, 63), st.integers(0, 63))
 
 
 @st.composite
 def programs(draw: st.DrawFn, max_choices: int = 60) -> Program:
     """One to three plans, drawn or from the samples, and what happens to jobs of them."""
     chosen = draw(st.lists(plans() | st.sampled_from(SAMPLES), min_size=1, max_size=3))
-    deeds = draw(st.lists(choices(), min_size=max_choices // 3, max_size=max_choices))
+    grim = draw(st.sampled_from([False, False, True]))
+    deeds = draw(st.lists(choices(grim=grim), min_size=max_choices // 3, max_size=max_choices))
     return Program(tuple(chosen), (Choice(Deed.SUBMIT), *deeds))

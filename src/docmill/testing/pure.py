@@ -40,16 +40,13 @@ class PureSystem:
         self._give(job_id, Submitted())
 
     def claim(self, worker: str, limit: int, job_id: str | None = None) -> Sequence[Lease]:
-        leases = [
-            Lease(job, position, step.epoch + 1)
-            for job, state in self.states.items()
-            for position, step in enumerate(state.steps)
-            if job_id in (None, job) and step.status is StepStatus.READY and step.due_at and step.due_at <= self.now
-        ][:limit]
-        for lease in leases:
-            if not all(self._give(lease.job_id, Claimed(position=lease.position, worker=worker))):
-                raise AssertionError(f"{lease} is ready and due but cannot be claimed")
-        return [lease._replace(epoch=self.states[lease.job_id].steps[lease.position].epoch) for lease in leases]
+        leases: list[Lease] = []
+        for job in self.states if job_id is None else [job_id]:
+            for position in range(len(self.plans[job].steps)):
+                # Whether a step may be had, due time included, is for `decide` to say.
+                if len(leases) < limit and self._give(job, Claimed(position=position, worker=worker))[0]:
+                    leases.append(Lease(job, position, self.states[job].steps[position].epoch))
+        return leases
 
     def report(self, reports: Sequence[Report]) -> Sequence[bool]:
         """Each job's share of the batch is folded at once, as the completion transaction does."""

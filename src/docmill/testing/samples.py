@@ -120,7 +120,7 @@ def six_steps() -> Plan:
 
 
 def receipt() -> Plan:
-    """The shape of source 000's transaction import: OCR → classify → extract → optional matches → a question → finish."""
+    """The shape of source 000's transaction import: OCR → classify → extract → optional steps → question → finish."""
     optional = Draft(key="", optional=True, on_failure=FailureAction.SKIP_DEPENDENTS)
     drafts = [
         Draft(key="ocr", group=1, kind=StepKind.RULE),
@@ -135,5 +135,24 @@ def receipt() -> Plan:
     return make_plan(drafts, name="receipt")
 
 
-SAMPLES = (only_finish(), single_step(), chain(3), fan_out(3), diamond(), six_steps(), receipt())
+def question_beside_work() -> Plan:
+    """A step, a question to a person and a call to an outside executor, all at once: for failures while others wait."""
+    drafts = [
+        Draft(key="work", max_attempts=1),
+        Draft(key="ask", kind=StepKind.HUMAN),
+        Draft(key="hub", kind=StepKind.EXTERNAL),
+    ]
+    return make_plan(drafts, name="question-beside-work")
+
+
+SAMPLES = (
+    only_finish(),
+    single_step(),
+    chain(3),
+    fan_out(3),
+    diamond(),
+    six_steps(),
+    receipt(),
+    question_beside_work(),
+)
 """One of each, to go through them all."""
