@@ -8,7 +8,6 @@ checks the invariants.
 from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import Protocol
 
 from docmill.engine.events import (
     Checkpointed,
@@ -26,8 +25,9 @@ from docmill.engine.state import JobState
 from docmill.model.statuses import StepStatus
 from docmill.templates.plan import Plan
 from docmill.testing.invariants import check_change, check_state
-from docmill.testing.oracle import Lease, Oracle, Report
+from docmill.testing.oracle import Oracle
 from docmill.testing.programs import Choice, Deed, Program
+from docmill.testing.system import Lease, Report, System
 
 WORKERS = ("ann", "bob", "cyd")
 
@@ -62,23 +62,6 @@ KINDS = frozenset(
     }
 )
 """Everything a long enough run must have done at least once; `Driver.done` counts them."""
-
-
-class System(Protocol):
-    """What is tested. Job ids, the order of events and the clock (`advance` only) come from the driver.
-
-    `claim` may choose among what is due, and may return fewer than `limit`, but not nothing while something is due.
-    Waiting steps get no deadline or one far beyond the program's end, so a sweeper that expires waits finds none.
-    """
-
-    def submit(self, job_id: str, plan: Plan) -> None: ...
-    def claim(self, worker: str, limit: int, job_id: str | None = None) -> Sequence[Lease]: ...
-    def report(self, reports: Sequence[Report]) -> Sequence[bool]: ...
-    def sweep(self, worker: str) -> Sequence[Lease]: ...
-    def cancel(self, job_id: str) -> bool: ...
-    def rerun(self, job_id: str, positions: frozenset[int], keep_checkpoints: bool) -> bool: ...
-    def snapshot(self, job_id: str) -> JobState: ...
-    def advance(self, seconds: float) -> None: ...
 
 
 class Mismatch(AssertionError):

@@ -141,7 +141,8 @@ class Facts:
         self.plan = plan
         self.history = tuple(history)
         self.lives = [life_of(step, self.history) for step in plan.steps]
-        self.submitted = next((i for i, e in enumerate(self.history) if isinstance(e.event, Submitted)), None)
+        # A rerun also sets a job going that was cancelled before its submission took effect.
+        self.submitted = next((i for i, e in enumerate(self.history) if isinstance(e.event, Submitted | Rerun)), None)
         self.doom = self._doom()
         self.denied = self._denied()
         self.dropped = self._dropped()

@@ -1,12 +1,11 @@
 """The oracle: many jobs in memory, each nothing but the list of operations it accepted.
 
-It answers like a store (`docmill.testing.driver.System`) so that any store can be compared with it, but keeps no status
+It answers like a store (`docmill.testing.system.System`) so that any store can be compared with it, but keeps no status
 anywhere: every answer is recomputed from the whole history (`docmill.testing.facts`).
 """
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import NamedTuple
 
 from docmill.engine.events import (
     Cancelled,
@@ -24,24 +23,10 @@ from docmill.engine.state import JobState, StepState
 from docmill.model.statuses import StepStatus
 from docmill.templates.plan import Plan
 from docmill.testing.facts import Entry, Facts
+from docmill.testing.system import Lease, Report
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
 """When the world of a test begins, unless it says otherwise."""
-
-
-class Lease(NamedTuple):
-    """A step somebody holds, or held: the epoch says under which claim."""
-
-    job_id: str
-    position: int
-    epoch: int
-
-
-class Report(NamedTuple):
-    """A fenced event on its way to a job."""
-
-    job_id: str
-    event: StepEvent
 
 
 class _Job:

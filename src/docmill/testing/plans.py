@@ -1,5 +1,7 @@
 """Hypothesis strategies: random valid plans, and random programs over them. The fixed plans are in `samples`."""
 
+import os
+
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 
@@ -23,12 +25,16 @@ _ACTIONS = st.sampled_from(
 
 
 def profile(examples: int, *, shrink: bool = True) -> settings:
-    """Settings of every model test: the same examples each time, no time limit per example (slow is not wrong)."""
+    """Settings of every model test: the same examples each time, no time limit per example (slow is not wrong).
+
+    `DOCMILL_MODEL_SCALE=20` runs twenty times as many, and other ones each time: for nightly runs and after a change.
+    """
+    scale = int(os.environ.get("DOCMILL_MODEL_SCALE", "1"))
     phases = (Phase.explicit, Phase.generate, Phase.shrink) if shrink else (Phase.explicit, Phase.generate)
     return settings(
-        max_examples=examples,
+        max_examples=examples * scale,
         deadline=None,
-        derandomize=True,
+        derandomize=scale == 1,
         database=None,
         phases=phases,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example],

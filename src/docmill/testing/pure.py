@@ -9,7 +9,8 @@ from docmill.engine.events import Cancelled, Claimed, Crashed, Event, Rerun, Sub
 from docmill.engine.state import JobState, new_state
 from docmill.model.statuses import StepStatus
 from docmill.templates.plan import Plan
-from docmill.testing.oracle import START, Lease, Report
+from docmill.testing.oracle import START
+from docmill.testing.system import Lease, Report
 
 Decide = Callable[[Plan, JobState, Sequence[Event], datetime], Decision]
 
