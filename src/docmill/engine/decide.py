@@ -241,7 +241,10 @@ def _advance(fold: _Fold) -> None:
 
 
 def _failing(fold: _Fold) -> bool:
-    return any(_fatal(fold, planned) for planned in fold.plan.steps)
+    return any(
+        step.status is StepStatus.FAILED and _fatal(fold, planned)
+        for step, planned in zip(fold.steps, fold.plan.steps, strict=True)
+    )
 
 
 def _fatal(fold: _Fold, planned: PlanStep) -> bool:
