@@ -206,13 +206,15 @@ def _rerun(fold: _Fold, event: Rerun) -> bool:
     plan = fold.plan
     again = set(event.positions) | {plan.finish}
     again |= {position for position, step in enumerate(fold.steps) if _rests_on_failure(step)}
+    # A failure that fails the job cannot stay behind: it would end the new run before its first step.
+    again |= {planned.position for planned in plan.steps if _fatal(fold, planned)}
     frontier = list(again)
     while frontier:
         for dependent in plan.dependents[frontier.pop()]:
             if dependent not in again:
                 again.add(dependent)
                 frontier.append(dependent)
-    for position in again:
+    for position in sorted(again):
         step = fold.steps[position]
         keep = event.keep_checkpoints and step.checkpointed
         fold.put(position, StepState(epoch=step.epoch + 1, checkpointed=keep), "rerun")
@@ -240,9 +242,16 @@ def _advance(fold: _Fold) -> None:
 
 def _failing(fold: _Fold) -> bool:
     return any(
-        step.status is StepStatus.FAILED and planned.on_failure is FailureAction.FAIL_JOB
+        step.status is StepStatus.FAILED and _fatal(fold, planned)
         for step, planned in zip(fold.steps, fold.plan.steps, strict=True)
     )
+
+
+def _fatal(fold: _Fold, planned: PlanStep) -> bool:
+    """Whether the step failed in a way that fails the job; the finish step always does, whatever its action says."""
+    if fold.steps[planned.position].status is not StepStatus.FAILED:
+        return False
+    return planned.on_failure is FailureAction.FAIL_JOB or planned.position == fold.plan.finish
 
 
 def _skip_unstarted(fold: _Fold) -> None:

@@ -4,20 +4,26 @@ from collections.abc import Mapping
 
 from docmill.templates.plan import PlanStep
 
+LONGEST_DELAY = 7 * 24 * 3600.0
+"""Seconds. A provider may send any Retry-After and a template may allow any number of attempts: neither may park a step
+for good, nor carry the due time beyond what a date can hold."""
+
 
 def retry_delay(
     step: PlanStep, *, failures: int, permanent: bool, retry_after: float | None, jitter: float
 ) -> float | None:
     """Seconds until the next attempt after the given number of failures, or None when there is none.
 
-    The delay before retry n (from 0) is backoff * 2**n plus up to half of it; a provider's Retry-After overrides it.
+    The delay before retry n (from 0) is backoff * 2**n plus up to half of it; a provider's Retry-After overrides it;
+    neither is longer than LONGEST_DELAY.
     """
     if permanent or failures >= step.max_attempts:
         return None
     if retry_after is not None:
-        return max(0.0, retry_after)
-    delay = step.backoff * 2.0 ** (failures - 1)
-    return delay + jitter * delay / 2
+        return min(LONGEST_DELAY, max(0.0, retry_after))
+    # Doubling stops long after the longest delay is passed and long before a float overflows.
+    delay = step.backoff * 2.0 ** min(failures - 1, 100)
+    return min(LONGEST_DELAY, delay + jitter * delay / 2)
 
 
 def attempt_settings(step: PlanStep, *, failures: int) -> Mapping[str, object]:

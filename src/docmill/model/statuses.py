@@ -72,9 +72,11 @@ for _job in JobStatus:
 for _step in StepStatus:
     _step.settled = _step in SETTLED_STEPS
 
-# A finished job returns to IN_PROGRESS or PENDING only by a manual retry, which begins a new run.
+# Single transitions, as `decide` emits them; one batch may carry a job through several.
+# A finished job returns to PENDING only by a manual retry, which begins a new run.
 JOB_TRANSITIONS: Mapping[JobStatus, frozenset[JobStatus]] = {
-    JobStatus.PENDING: frozenset({JobStatus.IN_PROGRESS, JobStatus.WAITING, *FINISHED_JOBS}),
+    # Nothing waits, fails or completes before a first claim; only a cancel ends a job that nobody began.
+    JobStatus.PENDING: frozenset({JobStatus.IN_PROGRESS, JobStatus.CANCELLED}),
     JobStatus.IN_PROGRESS: frozenset({JobStatus.WAITING, *FINISHED_JOBS}),
     JobStatus.WAITING: frozenset({JobStatus.IN_PROGRESS, *FINISHED_JOBS}),
     JobStatus.COMPLETED: frozenset({JobStatus.PENDING}),
