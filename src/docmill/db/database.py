@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from sqlalchemy import Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import DBAPIError
-from sqlalchemy.pool import NullPool, QueuePool
+from sqlalchemy.pool import NullPool, Pool, QueuePool
 
 from docmill.model.errors import DatabaseUnavailable, InvalidInput
 
@@ -106,26 +106,28 @@ class Database:
             )
         self.url = parsed
         self._engine: Engine | None = None
+        self._lane_engine: Engine | None = None
 
     @property
     def engine(self) -> Engine:
         """The pooled engine for reads and the services' writes, made at first use."""
         if self._engine is None:
-            self._engine = _sqlite_engine(self) if self.kind == "sqlite" else _postgres_engine(self)
+            self._engine = _sqlite_engine(self) if self.kind == "sqlite" else _postgres_engine(self, QueuePool)
         return self._engine
+
+    @property
+    def lane_engine(self) -> Engine:
+        """Connections of their own, unpooled, tuned for batches."""
+        if self.kind == "sqlite":
+            return self.engine
+        if self._lane_engine is None:
+            self._lane_engine = _postgres_engine(self, NullPool, _LANE_SETTINGS)
+        return self._lane_engine
 
     def session(self) -> Session:
         """A connection kept by one thread for long; raises DatabaseUnavailable when there is none to be had."""
         with unavailable(self):
-            if self.kind == "postgresql":
-                connection = self.engine.connect()
-                connection.detach()
-                for setting in _LANE_SETTINGS:
-                    connection.exec_driver_sql(setting)
-                connection.commit()
-            else:
-                connection = self.engine.connect()
-        return Session(connection, self.writer_lock())
+            return Session(self.lane_engine.connect(), self.writer_lock())
 
     @contextmanager
     def borrow(self) -> Iterator[Session]:
@@ -154,9 +156,10 @@ class Database:
             yield connection
 
     def close(self) -> None:
-        if self._engine is not None:
-            self._engine.dispose()
-            self._engine = None
+        for engine in (self._engine, self._lane_engine):
+            if engine is not None:
+                engine.dispose()
+        self._engine = self._lane_engine = None
 
     def __str__(self) -> str:
         return self.url.render_as_string(hide_password=True)
@@ -235,8 +238,9 @@ def _sqlite_engine(database: Database) -> Engine:
     return engine
 
 
-def _postgres_engine(database: Database) -> Engine:
-    engine = create_engine(database.url, poolclass=QueuePool, pool_size=5, max_overflow=20, pool_pre_ping=True)
+def _postgres_engine(database: Database, pool: type[Pool], settings: tuple[str, ...] = ()) -> Engine:
+    limits: dict[str, Any] = {"pool_size": 5, "max_overflow": 20, "pool_pre_ping": True} if pool is QueuePool else {}
+    engine = create_engine(database.url, poolclass=pool, **limits)
 
     @event.listens_for(engine, "connect")
     def _configure(raw: Any, _record: object) -> None:
@@ -247,5 +251,8 @@ def _postgres_engine(database: Database) -> Engine:
         # Ids are text in Python: psycopg's UUID objects cost more than the query that fetched them.
         raw.adapters.register_loader("uuid", TextLoader)
         set_json_loads(orjson.loads, raw)
+        if settings:
+            raw.execute("; ".join(settings))
+            raw.commit()
 
     return engine
