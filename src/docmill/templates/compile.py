@@ -1,15 +1,15 @@
 """YAML text into a compiled template: plan, stored document, digest; or every fault at once."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from docmill.templates.catalogue import Catalogue
 from docmill.templates.document import Document, digest, document_from_plan
-from docmill.templates.faults import Faults, Mark
+from docmill.templates.faults import Faults
 from docmill.templates.fields import MAX_TEXT, Fields
-from docmill.templates.ordering import order
+from docmill.templates.ordering import Ordering, order
 from docmill.templates.plan import Plan, PlanStep
 from docmill.templates.source import MappingNode, Node, SequenceNode, load
 from docmill.templates.steps import Draft, read_step
@@ -65,7 +65,7 @@ def _compile(root: Node, faults: Faults, catalogue: Catalogue) -> Plan | None:
     drafts = _drafts(fields, catalogue, service)
     if not drafts:
         return None
-    running, dependencies, groups = order(drafts, faults, _end(drafts))
+    ordering = order(drafts, faults)
     if faults:
         return None
     return Plan(
@@ -73,7 +73,7 @@ def _compile(root: Node, faults: Faults, catalogue: Catalogue) -> Plan | None:
         processable_type=processable_type or "",
         task_type=task_type or "process",
         service_name=service,
-        steps=_steps(drafts, running, dependencies, groups),
+        steps=_steps(drafts, ordering),
         compensate=compensate,
         description=description or "",
     )
@@ -104,28 +104,19 @@ def _drafts(fields: Fields, catalogue: Catalogue, service: str | None) -> list[D
     return found if len(found) == len(drafts) else []
 
 
-def _end(drafts: Sequence[Draft]) -> Mark:
-    return drafts[-1].mark
-
-
-def _steps(
-    drafts: Sequence[Draft],
-    running: Sequence[int],
-    dependencies: Mapping[int, frozenset[int]],
-    groups: Mapping[int, int],
-) -> tuple[PlanStep, ...]:
-    position_of = {place: position for position, place in enumerate(running)}
+def _steps(drafts: Sequence[Draft], ordering: Ordering) -> tuple[PlanStep, ...]:
+    position_of = {place: position for position, place in enumerate(ordering.running)}
     steps = []
-    for position, place in enumerate(running):
+    for position, place in enumerate(ordering.running):
         draft = drafts[place]
         settings: dict[str, Any] = dict(draft.settings)
         steps.append(
             PlanStep(
                 position=position,
                 step_key=draft.key or "",
-                execution_group=groups[place],
+                execution_group=ordering.groups[place],
                 order=draft.order,
-                depends_on=tuple(sorted(position_of[need] for need in dependencies[place])),
+                depends_on=tuple(sorted(position_of[need] for need in ordering.dependencies[place])),
                 **settings,
             )
         )

@@ -90,15 +90,19 @@ class Plan:
     @cached_property
     def groups(self) -> tuple[tuple[int, ...], ...]:
         """Positions by execution group, groups in running order; the finish step is alone in the last."""
-        numbers = sorted({step.execution_group for step in self.steps})
-        return tuple(tuple(s.position for s in self.steps if s.execution_group == number) for number in numbers)
+        groups: dict[int, list[int]] = {}
+        for step in self.steps:
+            groups.setdefault(step.execution_group, []).append(step.position)
+        return tuple(tuple(groups[number]) for number in sorted(groups))
 
     @cached_property
     def dependents(self) -> tuple[tuple[int, ...], ...]:
         """For each position, the positions that depend on it directly."""
-        return tuple(
-            tuple(s.position for s in self.steps if position in s.depends_on) for position in range(len(self.steps))
-        )
+        dependents: list[list[int]] = [[] for _ in self.steps]
+        for step in self.steps:
+            for need in step.depends_on:
+                dependents[need].append(step.position)
+        return tuple(tuple(positions) for positions in dependents)
 
     @cached_property
     def positions(self) -> Mapping[str, int]:

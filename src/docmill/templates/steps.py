@@ -1,4 +1,4 @@
-"""One template step: its YAML mapping into a draft whose own fields are checked; relations are checked in `ordering`."""
+"""One template step: its YAML mapping into a draft with its own fields checked; relations are checked in `ordering`."""
 
 import re
 from collections.abc import Mapping
@@ -11,14 +11,17 @@ from docmill.templates.faults import Faults, Mark
 from docmill.templates.fields import Fields, plain
 from docmill.templates.plan import ProcessorChoice, RetryAction
 from docmill.templates.schemas import check_schema
-from docmill.templates.source import BrokenNode, MappingNode, Node, ScalarNode, SequenceNode
+from docmill.templates.source import BrokenNode, MappingNode, Node, ScalarNode
 
 ALL_PREVIOUS = "all_previous_steps"
-KEYS = (
-    "step_key display_name kind type pool group execution_group order depends_on condition optional timeout max_attempts "
-    "backoff max_crashes on_failure_action on_retry_action prompt model_config output_schema processor_method "
-    "compensation_method recovery input not_before delay"
-).split()
+KEYS = frozenset(
+    {
+        *("step_key", "display_name", "kind", "type", "pool", "group", "execution_group", "order", "depends_on"),
+        *("condition", "optional", "timeout", "max_attempts", "backoff", "max_crashes", "on_failure_action"),
+        *("on_retry_action", "prompt", "model_config", "output_schema", "processor_method", "compensation_method"),
+        *("recovery", "input", "not_before", "delay"),
+    }
+)
 _STEP_KEY = re.compile(r"[a-z][a-z0-9_]{0,63}", re.ASCII)
 _POOL = re.compile(r"[a-z][a-z0-9_-]{0,62}", re.ASCII)
 _INPUT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}", re.ASCII)
@@ -156,13 +159,11 @@ class _StepReader:
     def _depends_on(self) -> tuple[tuple[Reference, ...], bool]:
         fields = self.fields
         node = fields.get("depends_on")
+        named: list[tuple[str, Node]]
         if isinstance(node, ScalarNode):
             named = [(fields.at("depends_on"), node)]
-        elif isinstance(node, SequenceNode):
-            named = list(fields.items("depends_on", what="step keys"))  # type: ignore[arg-type]
         else:
-            list(fields.items("depends_on", what=f"a list of step keys, or {ALL_PREVIOUS}"))
-            return (), False
+            named = list(fields.items("depends_on", what=f"a list of step keys, or {ALL_PREVIOUS}"))
         found: dict[str, Reference] = {}
         for path, item in named:
             name = fields.text_of(item, path)

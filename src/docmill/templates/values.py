@@ -10,12 +10,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import ROUND_HALF_UP, Context, Decimal
+from operator import ge, gt, le, lt
+from typing import Any, TypeGuard
 from uuid import UUID
 
 MAX_TEXT = 1_000_000
 MAX_MAGNITUDE = 10**30
 MAX_VISITS = 100_000
 
+_ORDERS: Mapping[str, Callable[[Any, Any], bool]] = {"<": lt, "<=": le, ">": gt, ">=": ge}
 _NUMBER = re.compile(r"[-+]?(\d+)(\.\d+)?([eE][-+]?\d{1,3})?", re.ASCII)
 
 
@@ -40,7 +43,7 @@ def plain(value: object) -> object:
     if value is None or isinstance(value, str | bool | int | float | dict | list):
         return value
     if isinstance(value, Decimal):
-        return float(value)
+        return math.nan if value.is_nan() else float(value)
     if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, UUID):
@@ -48,7 +51,7 @@ def plain(value: object) -> object:
     return value
 
 
-def is_number(value: object) -> bool:
+def is_number(value: object) -> TypeGuard[int | float]:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
@@ -100,9 +103,8 @@ def lookup(value: object, key: object) -> object:
     if isinstance(value, Mapping):
         if isinstance(key, str) and key in value:
             found = value[key]
-    elif type_name(value) == "list" and isinstance(value, Sequence):
-        if isinstance(key, int) and not isinstance(key, bool) and -len(value) <= key < len(value):
-            found = value[key]
+    elif isinstance(value, Sequence) and type_name(value) == "list" and type(key) is int:
+        found = value[key] if -len(value) <= key < len(value) else None
     return plain(found)
 
 
@@ -140,21 +142,9 @@ def ordered(operator: str, left: object, right: object) -> bool:
     """`<` and its kin: numbers with numbers, text with text; false if either is null."""
     if left is None or right is None:
         return False
-    if is_number(left) and is_number(right):
-        pair: tuple[float, float] | tuple[str, str] = (left, right)  # type: ignore[assignment]
-    elif isinstance(left, str) and isinstance(right, str):
-        pair = (left, right)
-    else:
-        raise ValueFault(f"cannot compare {type_name(left)} {operator} {type_name(right)}")
-    match operator:
-        case "<":
-            return pair[0] < pair[1]  # type: ignore[operator]
-        case "<=":
-            return pair[0] <= pair[1]  # type: ignore[operator]
-        case ">":
-            return pair[0] > pair[1]  # type: ignore[operator]
-        case _:
-            return pair[0] >= pair[1]  # type: ignore[operator]
+    if (is_number(left) and is_number(right)) or (isinstance(left, str) and isinstance(right, str)):
+        return _ORDERS[operator](left, right)
+    raise ValueFault(f"cannot compare {type_name(left)} {operator} {type_name(right)}")
 
 
 def member(item: object, container: object, budget: Budget) -> bool:
@@ -176,7 +166,7 @@ def member(item: object, container: object, budget: Budget) -> bool:
 
 def bounded(value: int | float) -> int | float:
     """The number itself, unless it left the range in which arithmetic stays cheap and exact enough."""
-    if isinstance(value, float) and not math.isfinite(value) or abs(value) > MAX_MAGNITUDE:
+    if (isinstance(value, float) and not math.isfinite(value)) or abs(value) > MAX_MAGNITUDE:
         raise ValueFault("a number is beyond 10^30 or not finite")
     return value
 
@@ -191,7 +181,6 @@ def calculate(operator: str, left: object, right: object) -> object:
         return left + right
     if not (is_number(left) and is_number(right)):
         raise ValueFault(f"cannot compute {type_name(left)} {operator} {type_name(right)}")
-    assert isinstance(left, int | float) and isinstance(right, int | float)
     one, other = bounded(left), bounded(right)
     if operator in "/%" and other == 0:
         raise ValueFault("division by zero")
@@ -211,7 +200,6 @@ def calculate(operator: str, left: object, right: object) -> object:
 def _number(name: str, value: object) -> int | float:
     if not is_number(value):
         raise ValueFault(f"{name}() takes a number, not {type_name(value)}")
-    assert isinstance(value, int | float)
     return bounded(value)
 
 
@@ -303,7 +291,7 @@ def _or_null(function: Callable[..., object]) -> Callable[..., object]:
 
 
 FUNCTIONS: Mapping[str, tuple[int, int, Callable[..., object]]] = {
-    # name: (fewest arguments, most, implementation); `contains` and `sum` are bound in `conditions`, they need a budget
+    # name: (fewest arguments, most, implementation); `contains` is in `conditions`, because it needs the budget
     "len": (1, 1, size),
     "exists": (1, 1, lambda value: value is not None),
     "lower": (1, 1, _or_null(lambda value: _text("lower", value).lower())),
