@@ -1,4 +1,4 @@
-"""A plan as plain text: groups from top to bottom, the steps of a group below each other, each with what sets it apart."""
+"""A plan as plain text: groups from top to bottom, in each its steps with what a reader must know of them."""
 
 from collections.abc import Iterator
 
@@ -77,10 +77,7 @@ def _facts(plan: Plan, step: PlanStep) -> Iterator[tuple[str, str]]:
 
 
 def _retry(step: PlanStep) -> str:
-    if step.max_attempts == 1:
-        text = "none"
-    else:
-        text = f"up to {step.max_attempts} attempts, backoff {written(step.backoff)}"
+    text = f"up to {step.max_attempts} attempts, backoff {written(step.backoff)}" if step.max_attempts > 1 else "none"
     if step.on_retry.switch_models:
         text += f", then models {' → '.join(step.on_retry.switch_models)}"
     if step.on_retry.raise_max_tokens_by:
