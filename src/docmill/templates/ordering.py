@@ -72,12 +72,13 @@ def _edges(
 ) -> dict[int, frozenset[int]]:
     """Named dependencies by place."""
     edges: dict[int, frozenset[int]] = {}
+    known = [key for key, place in places.items() if place != finish]
     for draft in drafts:
         named: set[int] = set()
         for reference in draft.depends_on:
             place = places.get(reference.name)
             if place is None:
-                hint = faults.suggest(reference.name, places) or " Add that step or remove the dependency."
+                hint = faults.suggest(reference.name, known) or " Add that step or remove the dependency."
                 message = f"There is no step '{reference.name}'.{hint}"
                 faults.add(reference.mark, reference.path, "unknown_dependency", message)
             elif reference.name == draft.key:

@@ -103,7 +103,7 @@ class _StepReader:
             "on_failure": self._on_failure(optional),
             "on_retry": self._on_retry(),
             "prompt": self._prompt(),
-            "model": self._mapping("model_config") or {},
+            "model": self._model(),
             "output_schema": self._schema(),
             "processor": self._processor(),
             "compensation": self._method("compensation_method"),
@@ -209,16 +209,16 @@ class _StepReader:
             self.fields.fault("prompt", "unknown_prompt", f"There is no prompt '{name}'.{hint}")
         return name
 
-    def _mapping(self, key: str) -> dict[str, object] | None:
-        node = self.fields.mapping(key)
-        value = plain(node) if node is not None else None
-        return value if isinstance(value, dict) else None
+    def _model(self) -> dict[str, object]:
+        node = self.fields.mapping("model_config")
+        return {} if node is None else {key: plain(entry.value) for key, entry in node.entries.items()}
 
     def _schema(self) -> dict[str, object] | None:
         node = self.fields.mapping("output_schema")
-        if node is not None:
-            check_schema(node, self.fields.at("output_schema"), self.fields.faults)
-        return self._mapping("output_schema")
+        if node is None:
+            return None
+        check_schema(node, self.fields.at("output_schema"), self.fields.faults)
+        return {key: plain(entry.value) for key, entry in node.entries.items()}
 
     def _processor(self) -> tuple[ProcessorChoice, ...]:
         fields = self.fields
