@@ -16,7 +16,7 @@ from docmill.templates.steps import Draft, read_step
 
 MAX_STEPS = 1000
 KEYS = ("name", "description", "processable_type", "task_type", "service_name", "compensate", "steps")
-_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9 _.-]{0,98}[A-Za-z0-9])?", re.ASCII)
+_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9 _.-]{0,98}[A-Za-z0-9_.-])?", re.ASCII)
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,99}", re.ASCII)
 
 
@@ -55,7 +55,9 @@ def _compile(root: Node, faults: Faults, catalogue: Catalogue) -> Plan | None:
     fields = Fields(replace(root, entries=entries), "", faults, known=KEYS, what="a template")
     fields.require("name", "give the template a name")
     fields.require("processable_type", "say what it processes, such as document")
-    name = fields.pattern("name", _NAME, "a name is up to 100 letters, digits, spaces and _ . -")
+    name = fields.pattern(
+        "name", _NAME, "begin with a letter or digit; use up to 100 letters, digits, spaces and _ . -"
+    )
     word = "write a word of letters, digits and _ . -"
     processable_type = fields.pattern("processable_type", _WORD, word)
     task_type = fields.pattern("task_type", _WORD, word)

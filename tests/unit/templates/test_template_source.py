@@ -22,10 +22,10 @@ def loader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def faults_of(text: str) -> list[Fault]:
-    began = time.monotonic()
+    began = time.process_time()
     with pytest.raises(TemplateInvalid) as refused:
         compile_template(text, catalogue=Catalogue.permissive())
-    assert time.monotonic() - began < 5, "an attack must be refused quickly"
+    assert time.process_time() - began < 5, "an attack must be refused quickly"
     return list(refused.value.faults)
 
 
