@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import TypeVar
 
 from docmill.templates import conditions, times
-from docmill.templates.faults import Faults, Mark
+from docmill.templates.faults import FaultCode, Faults, Mark
 from docmill.templates.source import BrokenNode, MappingNode, Node, ScalarNode, SequenceNode
 
 E = TypeVar("E", bound=StrEnum)
@@ -85,7 +85,7 @@ class Fields:
         entry = self.node.entries.get(key)
         return entry.value.mark if entry else self.node.mark
 
-    def fault(self, key: str, code: str, message: str) -> None:
+    def fault(self, key: str, code: FaultCode, message: str) -> None:
         """Note a fault at the value of a key."""
         self.faults.add(self.value_mark(key), self.at(key), code, message)
 

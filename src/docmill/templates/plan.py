@@ -10,6 +10,9 @@ from functools import cached_property
 
 from docmill.model.statuses import FailureAction, StepKind
 
+ALL_PREVIOUS = "all_previous_steps"
+"""What a template writes in `depends_on` to wait for every step of an earlier group."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryAction:

@@ -9,11 +9,10 @@ from docmill.templates import conditions, times
 from docmill.templates.catalogue import FINISH_TYPE, Catalogue
 from docmill.templates.faults import Faults, Mark
 from docmill.templates.fields import Fields, plain
-from docmill.templates.plan import ProcessorChoice, RetryAction
+from docmill.templates.plan import ALL_PREVIOUS, ProcessorChoice, RetryAction
 from docmill.templates.schemas import check_schema
 from docmill.templates.source import BrokenNode, MappingNode, Node, ScalarNode
 
-ALL_PREVIOUS = "all_previous_steps"
 KEYS = frozenset(
     {
         *("step_key", "display_name", "kind", "type", "pool", "group", "execution_group", "order", "depends_on"),

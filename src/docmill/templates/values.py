@@ -18,6 +18,16 @@ MAX_TEXT = 1_000_000
 MAX_MAGNITUDE = 10**30
 MAX_VISITS = 100_000
 
+# What JSON gives; looked up first, because asking `isinstance(…, Mapping)` costs ten times as much.
+_TYPE_NAMES: Mapping[type, str] = {
+    type(None): "null",
+    bool: "true/false",
+    int: "number",
+    float: "number",
+    str: "text",
+    dict: "mapping",
+    list: "list",
+}
 _ORDERS: Mapping[str, Callable[[Any, Any], bool]] = {"<": lt, "<=": le, ">": gt, ">=": ge}
 _NUMBER = re.compile(r"[-+]?(\d+)(\.\d+)?([eE][-+]?\d{1,3})?", re.ASCII)
 
@@ -40,7 +50,7 @@ class Budget:
 
 def plain(value: object) -> object:
     """Database and Python values as the language knows them: decimals are numbers; dates, times and ids are text."""
-    if value is None or isinstance(value, str | bool | int | float | dict | list):
+    if type(value) in _TYPE_NAMES:
         return value
     if isinstance(value, Decimal):
         return math.nan if value.is_nan() else float(value)
@@ -57,11 +67,10 @@ def is_number(value: object) -> TypeGuard[int | float]:
 
 def type_name(value: object) -> str:
     """The word the documentation uses for the type of a value."""
+    known = _TYPE_NAMES.get(type(value))
+    if known is not None:
+        return known
     match value:
-        case None:
-            return "null"
-        case bool():
-            return "true/false"
         case int() | float():
             return "number"
         case str():
@@ -100,7 +109,7 @@ def size(value: object) -> int:
 def lookup(value: object, key: object) -> object:
     """One step of a path; whatever is not there is null."""
     found: object = None
-    if isinstance(value, Mapping):
+    if type(value) is dict or isinstance(value, Mapping):
         if isinstance(key, str) and key in value:
             found = value[key]
     elif isinstance(value, Sequence) and type_name(value) == "list" and type(key) is int:
