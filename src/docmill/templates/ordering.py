@@ -238,10 +238,10 @@ def _check_reads(
                 message = f"The expression reads results.{reference.name[:80]}, but there is no such step.{hint}"
                 faults.add(reference.mark, reference.path, "unknown_result", message)
             elif place not in before and groups.get(place, 0) >= groups.get(draft.place, 0) > 0:
-                message = (
-                    f"The expression reads results.{reference.name}, which need not be there yet; "
-                    f"add '{reference.name}' to depends_on or give this step a later group."
-                )
+                remedy = f"add '{reference.name}' to depends_on or give this step a later group"
+                if place == draft.place:
+                    remedy = "a step's own result is known as 'result', in processor choices only"
+                message = f"The expression reads results.{reference.name}, which need not be there yet; {remedy}."
                 faults.add(reference.mark, reference.path, "result_not_ready", message)
 
 
