@@ -201,10 +201,6 @@ class Fields:
             return None
         return text
 
-    def expression(self, key: str, names: frozenset[str]) -> str | None:
-        node = self.get(key)
-        return None if node is None else self.expression_of(node, self.at(key), names)
-
     def expression_of(self, node: Node, path: str, names: frozenset[str]) -> str | None:
         """The text of an expression that parses; numbers and true/false stand for themselves."""
         if isinstance(node, BrokenNode):

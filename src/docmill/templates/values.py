@@ -42,9 +42,14 @@ class Budget:
 
     left: int = MAX_VISITS
 
-    def spend(self, visits: int) -> None:
-        self.left -= visits
-        if self.left < 0:
+    def spend(self) -> None:
+        """Count one visit."""
+        self.left -= 1
+        self.require(0)
+
+    def require(self, visits: int) -> None:
+        """Refuse at once what could not be finished."""
+        if self.left < visits:
             raise ValueFault(f"more than {MAX_VISITS:,} elements would be compared; narrow the path")
 
 
@@ -122,14 +127,14 @@ def equal(left: object, right: object, budget: Budget) -> bool:
     pending = [(left, right)]
     while pending:
         one, other = (plain(value) for value in pending.pop())
-        budget.spend(1)
+        budget.spend()
         kind = type_name(one)
         if kind != type_name(other):
             return False
         if isinstance(one, Mapping) and isinstance(other, Mapping):
             if len(one) != len(other):
                 return False
-            budget.spend(len(one))
+            budget.require(len(one))
             for key in one:
                 if key not in other:
                     return False
@@ -137,7 +142,7 @@ def equal(left: object, right: object, budget: Budget) -> bool:
         elif kind == "list" and isinstance(one, Sequence) and isinstance(other, Sequence):
             if len(one) != len(other):
                 return False
-            budget.spend(len(one))
+            budget.require(len(one))
             pending.extend(zip(one, other, strict=True))
         elif kind.startswith("unsupported"):
             if one is not other:
@@ -169,6 +174,7 @@ def member(item: object, container: object, budget: Budget) -> bool:
     if isinstance(container, Mapping):
         return isinstance(item, str) and item in container
     if type_name(container) == "list" and isinstance(container, Sequence):
+        budget.require(len(container))
         return any(equal(item, element, budget) for element in container)
     raise ValueFault(f"'in' needs a list, a mapping or text on its right, not {type_name(container)}")
 

