@@ -134,7 +134,7 @@ def equal(left: object, right: object, budget: Budget) -> bool:
         if isinstance(one, Mapping) and isinstance(other, Mapping):
             if len(one) != len(other):
                 return False
-            budget.require(len(one))
+            budget.require(len(one) + len(pending))
             for key in one:
                 if key not in other:
                     return False
@@ -142,7 +142,7 @@ def equal(left: object, right: object, budget: Budget) -> bool:
         elif kind == "list" and isinstance(one, Sequence) and isinstance(other, Sequence):
             if len(one) != len(other):
                 return False
-            budget.require(len(one))
+            budget.require(len(one) + len(pending))
             pending.extend(zip(one, other, strict=True))
         elif kind.startswith("unsupported"):
             if one is not other:

@@ -105,6 +105,17 @@ def test_deeply_nested_data_is_compared_without_recursion() -> None:
     assert parse("entity.a == entity.b").holds({"entity": {"a": nested(), "b": nested()}})
 
 
+def test_data_that_shares_its_parts_cannot_multiply_the_work() -> None:
+    def shared() -> list[object]:
+        value: list[object] = [1]
+        for _ in range(50):
+            value = [value] * 1000
+        return value
+
+    with pytest.raises(ConditionError, match="more than 100,000 elements"):
+        parse("entity.a == entity.b").evaluate({"entity": {"a": shared(), "b": shared()}})
+
+
 def test_a_full_expression_of_the_largest_size_is_quick() -> None:
     text = " or ".join(["entity.a == 'x'"] * 130)
     began = time.process_time()
