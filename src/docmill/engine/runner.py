@@ -8,7 +8,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime, timedelta
+from datetime import timedelta
 from random import random
 from typing import Any
 
@@ -38,6 +38,7 @@ from docmill.model import errors
 from docmill.plugin import Registry, StepType, Wait
 from docmill.templates import conditions
 from docmill.templates.plan import PlanStep
+from docmill.templates.times import instant
 
 log = logging.getLogger("docmill.engine")
 
@@ -140,10 +141,10 @@ class Runner:
             return await self._conclude(run, context, step_type, await self._loader.result(run), stored=True)
         needs = _needs(planned, step_type)
         scope = await self._loader.scope(run, needs) if needs else Scope()
-        if planned.condition is not None and not conditions.parse(planned.condition).evaluate(scope.names()):
+        if planned.condition is not None and not conditions.parse(planned.condition).holds(scope.names()):
             return Skipped(position=position, epoch=epoch), None
         if planned.not_before is not None:
-            start = _instant(conditions.parse(planned.not_before).evaluate(scope.names()))
+            start = instant(conditions.parse(planned.not_before).evaluate(scope.names()))
             if start is not None and start > self.lane_a.now():
                 return Deferred(position=position, epoch=epoch, until=start), None
         failpoint("compute.before")
@@ -202,7 +203,7 @@ class Runner:
         service = run.plan.service_name or ""
         for choice in run.step.processor:
             scope = {"result": orjson.loads(result)} if choice.when is not None else {}
-            if choice.when is None or conditions.parse(choice.when).evaluate(scope):
+            if choice.when is None or conditions.parse(choice.when).holds(scope):
                 found = self._registry.processors.get((service, choice.method))
                 if found is None:
                     raise errors.PermanentError(
@@ -280,7 +281,7 @@ class Runner:
             "message": str(error)[:2000] if known else f"{type(error).__name__}: {error}"[:2000],
             "attempt": run.state.failures + 1,
         }
-        permanent = isinstance(error, errors.PermanentError | conditions.ConditionError)
+        permanent = isinstance(error, errors.PermanentError)
         return Failed(
             position=position,
             epoch=epoch,
@@ -334,19 +335,7 @@ def _needs(planned: PlanStep, step_type: StepType) -> frozenset[str]:
     for expression in expressions:
         if expression is not None:
             names |= conditions.parse(expression).names
-    if names & {"metadata"}:
-        names.add("metadata")
     return frozenset(names - {"input"})
-
-
-def _instant(value: object) -> datetime | None:
-    if value is None:
-        return None
-    try:
-        instant = datetime.fromisoformat(str(value))
-    except ValueError as error:
-        raise errors.PermanentError(f"not_before gives {value!r}, which is not an ISO 8601 time.") from error
-    return instant if instant.tzinfo else instant.astimezone()
 
 
 def _no_processor(context: Any, result: Any) -> None:
