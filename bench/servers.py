@@ -133,7 +133,7 @@ def _postgres(folder: Path, port: int) -> Iterator[None]:
     if user is not None:
         account = pwd.getpwnam(user)
         os.chown(data, account.pw_uid, account.pw_gid)
-    initdb = [binaries / "initdb", "-D", data, "-A", "trust", "-U", _ROLE, "--locale=C.UTF-8", "-E", "UTF8"]
+    initdb = [str(binaries / "initdb"), "-D", str(data), "-A", "trust", "-U", _ROLE, "--locale=C.UTF-8", "-E", "UTF8"]
     made = subprocess.run(initdb, user=user, group=user, capture_output=True, text=True, check=False, cwd="/")
     if made.returncode:
         raise BenchError(f"initdb failed: {made.stderr}")

@@ -67,7 +67,7 @@ HUEY = PeerSpec(
     title="huey (Redis)",
     module="huey_redis",
     durable=False,
-    usual=Tuning(processes=1, concurrency=4, note="4 processes"),
+    usual=Tuning(processes=1, concurrency=8, note="8 processes"),
     special={Work.W3: _THREADS},
 )
 

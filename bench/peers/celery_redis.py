@@ -1,4 +1,4 @@
-"""Celery on Redis (not durable): chain and chord, results stored, late acknowledgement so that a crash may redeliver."""
+"""Celery on Redis (not durable): chain and chord, results stored, late acknowledgement so a crash may redeliver."""
 
 import time
 from collections.abc import Callable

@@ -50,9 +50,7 @@ class SaqPeer:
     def prepare(self) -> None:
         async def create() -> None:
             async with self._queue.pool.connection() as connection:
-                await connection.execute(
-                    "create table bench_join (workflow bigint primary key, arrived int not null)"
-                )
+                await connection.execute("create table bench_join (workflow bigint primary key, arrived int not null)")
 
         self._run(create)
 
