@@ -1,6 +1,7 @@
 """`python -m bench setup|quick|full|peers|docmill`: see README.md in this folder."""
 
 import argparse
+import os
 import signal
 import subprocess
 import sys
@@ -45,7 +46,8 @@ def _measure(options: argparse.Namespace, specs: Sequence[PeerSpec]) -> int:
     chosen = plan.QUICK if options.command == "quick" else plan.FULL
     results: list[Result] = []
     with servers.running(HOME) as running:
-        print(f"One durable write takes {running.fdatasync_us:.0f} µs here.", file=sys.stderr)
+        load = f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores before the start"
+        print(f"One durable write takes {running.fdatasync_us:.0f} µs here; {load}.", file=sys.stderr)
         ours: tuple[System, ...] = () if options.command == "peers" else docmill_systems.systems(running)
         peers = tuple(PeerSystem(spec=spec, home=HOME) for spec in specs)
         results.extend(run_plan(chosen, running, ours=ours, peers=peers, works=frozenset(options.work or Work)))

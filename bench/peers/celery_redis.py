@@ -31,16 +31,23 @@ class CeleryPeer:
             # kombu's default of 10 is too few for 100 threads.
             broker_transport_options={"max_connections": 2 * settings.concurrency + 20},
         )
-        self._noop = self._app.task(name="noop")(self._run_noop)
-        self._probe = self._app.task(name="probe", ignore_result=True)(self._run_probe)
+        self._noop, self._probe = self._simple_tasks()
         self._steps = {name: self._app.task(name=name)(self._step_named(name)) for name in flow.STEPS}
 
-    def _run_noop(self, number: int) -> flow.Outcome:
-        self._meter.noop(number)
-        return flow.outcome("noop")
+    def _simple_tasks(self) -> tuple[Any, Any]:
+        """Celery makes tasks of functions, not of bound methods."""
+        meter = self._meter
 
-    def _run_probe(self, sent_at: float) -> None:
-        self._meter.probed(sent_at)
+        @self._app.task(name="noop")
+        def noop(number: int) -> flow.Outcome:
+            meter.noop(number)
+            return flow.outcome("noop")
+
+        @self._app.task(name="probe", ignore_result=True)
+        def probe(sent_at: float) -> None:
+            meter.probed(sent_at)
+
+        return noop, probe
 
     def _step_named(self, name: str) -> Callable[[object, int], flow.Outcome]:
         def step(previous: object, workflow: int) -> flow.Outcome:

@@ -17,8 +17,10 @@ insert into bench_join values (%s, 1)
 on conflict (workflow) do update set arrived = bench_join.arrived + 1 returning arrived
 """
 _POOL = 20
-_NO_EXPIRY = 0
-"""SAQ drops finished jobs after ten minutes by default; kept, so that they can be counted."""
+_TRIES = 3
+"""Default 1, which makes a swept job fail instead of running again."""
+_SWEEP_S = 5
+"""How often jobs of dead workers are looked for; default 60."""
 
 
 class SaqPeer:
@@ -44,7 +46,7 @@ class SaqPeer:
                 (arrived,) = await cursor.fetchone()
             following = (flow.LAST,) if arrived == len(flow.JOINING) else ()
         for name in following:
-            await self._queue.enqueue("step", workflow=workflow, step=name, ttl=_NO_EXPIRY, timeout=0)
+            await self._queue.enqueue("step", workflow=workflow, step=name, retries=_TRIES)
         return outcome
 
     def prepare(self) -> None:
@@ -57,9 +59,9 @@ class SaqPeer:
     def submit(self, kind: Kind, count: int) -> None:
         async def enqueue(number: int) -> None:
             if kind is Kind.NOOP:
-                await self._queue.enqueue("noop", number=number, ttl=_NO_EXPIRY)
+                await self._queue.enqueue("noop", number=number)
             else:
-                await self._queue.enqueue("step", workflow=number, step=flow.FIRST, ttl=_NO_EXPIRY, timeout=0)
+                await self._queue.enqueue("step", workflow=number, step=flow.FIRST, retries=_TRIES)
 
         async def all_of_them() -> None:
             for begin in range(0, count, _POOL):
@@ -84,7 +86,14 @@ class SaqPeer:
         functions = [("noop", self._run_noop), ("probe", self._run_probe), ("step", self._run_step)]
 
         async def serve() -> None:
-            await Worker(self._queue, functions, concurrency=self._settings.concurrency, id=f"worker-{index}").start()
+            worker = Worker(
+                self._queue,
+                functions,
+                concurrency=self._settings.concurrency,
+                id=f"worker-{index}",
+                timers={"sweep": _SWEEP_S},
+            )
+            await worker.start()
 
         self._run(serve)
 
