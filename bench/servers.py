@@ -27,6 +27,7 @@ _STOP_TIMEOUT_S = 10.0
 _MAX_CONNECTIONS = 300
 _POSTGRES_USER = "postgres"
 _ROLE = "bench"
+_EVENTS_PREFIX = "docmill-bench-"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,8 +70,7 @@ def running(home: Path) -> Iterator[Servers]:
     """Start both servers for the duration of the block; `home` is the git-ignored folder of the benchmark."""
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(_run_folder(home))
-        memory = Path("/dev/shm")
-        events = tempfile.TemporaryDirectory(prefix="docmill-bench-", dir=memory if memory.is_dir() else folder)
+        events = stack.enter_context(_events_folder(folder))
         postgres_port, redis_port = _free_ports(2)
         stack.enter_context(_postgres(folder, postgres_port))
         stack.enter_context(_redis(folder, redis_port))
@@ -78,7 +78,7 @@ def running(home: Path) -> Iterator[Servers]:
             postgres_port=postgres_port,
             redis_port=redis_port,
             folder=folder,
-            events=Path(stack.enter_context(events)),
+            events=events,
             fdatasync_us=_fdatasync_us(folder),
         )
 
@@ -87,7 +87,7 @@ def running(home: Path) -> Iterator[Servers]:
 def _run_folder(home: Path) -> Iterator[Path]:
     """A folder the server's user may enter: below `home`, or in the system's temporary folder when home is closed."""
     home.mkdir(parents=True, exist_ok=True)
-    _remove_stale(home)
+    _remove_stale(home, "run-")
     folder = home.resolve() / f"run-{os.getpid()}"
     folder.mkdir(mode=0o755)
     if not _may_enter(folder):
@@ -100,10 +100,25 @@ def _run_folder(home: Path) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _remove_stale(home: Path) -> None:
-    """Remove folders of runs that were killed before they could tidy up."""
-    for folder in home.glob("run-*"):
-        if not Path("/proc", folder.name.removeprefix("run-")).exists():
+@contextlib.contextmanager
+def _events_folder(fallback: Path) -> Iterator[Path]:
+    memory = Path("/dev/shm")
+    if not memory.is_dir():
+        yield fallback
+        return
+    _remove_stale(memory, _EVENTS_PREFIX)
+    folder = memory / f"{_EVENTS_PREFIX}{os.getpid()}"
+    folder.mkdir(mode=0o700)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _remove_stale(parent: Path, prefix: str) -> None:
+    """Remove folders of runs that were killed before they could tidy up; their names end in the process id."""
+    for folder in parent.glob(f"{prefix}*"):
+        if not Path("/proc", folder.name.removeprefix(prefix)).exists():
             shutil.rmtree(folder, ignore_errors=True)
 
 
