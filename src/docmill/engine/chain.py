@@ -1,4 +1,4 @@
-"""Whether the events of a job are all there and as they were written: one hash chain per job, its head on the job row."""
+"""Whether the events of a job are all there and as they were written: a hash chain with its head on the job row."""
 
 from dataclasses import dataclass
 
