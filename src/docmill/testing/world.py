@@ -251,7 +251,8 @@ class World:
         states = self.states()
         with self.looking() as connection:
             rows = connection.execute(select(jobs)).all()
-            for row in rows:
+            # Where there are thousands, every nth stands for its like.
+            for row in rows[:: 1 + len(rows) // 200]:
                 state = states[row.id]
                 assert (row.settled, row.total) == (state.settled, len(state.steps)), "progress disagrees with steps"
                 assert (row.finished_at is not None) == state.status.finished
