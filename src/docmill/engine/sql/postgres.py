@@ -202,6 +202,8 @@ class PostgresSql:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
+        # What an earlier, failed transaction sent is none of ours.
+        self._sent.clear()
         with self._raw.pipeline():
             yield
         sent, self._sent = self._sent, []
