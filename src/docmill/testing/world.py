@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypedDict, cast
 
@@ -101,6 +102,11 @@ class World:
         self._templates: dict[tuple[str, str], str] = {}
         self.store = self.new_store()
         self.register_workers(ANN, BOB)
+
+    @cached_property
+    def other(self) -> Store:
+        """A second store, opened at its first use."""
+        return self.new_store()
 
     def new_store(self) -> Store:
         """Another store on a connection of its own: another process, as far as the database can tell."""
