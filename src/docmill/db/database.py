@@ -145,8 +145,12 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """A short read transaction."""
-        with unavailable(self), self.engine.connect().execution_options(docmill_read=True) as connection:
+        """A short read transaction: a look at one moment."""
+        options: dict[str, Any] = {"docmill_read": True}
+        if self.kind == "postgresql":
+            # As on SQLite, all statements of one look see the same moment.
+            options["isolation_level"] = "REPEATABLE READ"
+        with unavailable(self), self.engine.connect().execution_options(**options) as connection:
             yield connection
 
     @contextmanager
@@ -211,6 +215,20 @@ def is_transient(error: BaseException) -> bool:
     return isinstance(
         error, psycopg.errors.SerializationFailure | psycopg.errors.DeadlockDetected | psycopg.errors.DiskFull
     )
+
+
+def is_collision(error: BaseException) -> bool:
+    """Whether somebody else was first: nothing was done, and the same transaction, tried again, sees what they did."""
+    if isinstance(error, DBAPIError):
+        error = error.orig or error
+    import psycopg
+
+    kinds = (
+        psycopg.errors.UniqueViolation,
+        psycopg.errors.SerializationFailure,
+        psycopg.errors.DeadlockDetected,
+    )
+    return isinstance(error, kinds)
 
 
 def _sqlite_engine(database: Database) -> Engine:
