@@ -162,36 +162,55 @@ class Transaction:
         exhausted = set()
         for claim in batch.claims:
             left = claim.limit
-            for org_id, rank, share in self._shares(claim):
-                limit = min(share, left)
-                found = self._sql.lock_candidates(claim.queue, org_id, rank, self.now, limit, list(self._jobs))
-                self._load({candidate.job_id: candidate.version for candidate in found})
-                for candidate in found:
-                    job = self._jobs[candidate.job_id]
-                    if job.fold(Claimed(position=candidate.position, worker=batch.worker or ""), self.now):
-                        started.append((job, candidate.position, False))
-                        left -= 1
-                if left <= 0:
-                    break
-            else:
+            waiting = self._waiting(claim)
+            taken = dict.fromkeys(((org_id, rank) for org_id, ranks in waiting for rank in ranks), 0)
+            # Organisations in turn: an even share for each first, then what is left to whoever has more.
+            share = -(-claim.limit // len(waiting)) if waiting else 0
+            for allowance in (share, claim.limit) if len(waiting) > 1 else (share,):
+                for org_id, ranks in waiting:
+                    room = min(allowance, left)
+                    for rank in ranks:
+                        if room and (org_id, rank) in taken:
+                            found = self._claim_some(claim.queue, org_id, rank, room, taken[org_id, rank], batch)
+                            started += found
+                            left -= len(found)
+                            taken[org_id, rank] += len(found)
+                            if len(found) < room:
+                                del taken[org_id, rank]
+                            room -= len(found)
+            if left:
                 exhausted.add(claim.queue)
         return frozenset(exhausted)
 
-    def _shares(self, claim: QueueClaim) -> Iterator[tuple[str, int, int]]:
-        """Organisations in turn: an even share for each first, then what is left to whoever has more."""
+    def _waiting(self, claim: QueueClaim) -> list[tuple[str, list[int]]]:
+        """The organisations with something in the queue, beginning with the one whose turn it is; ranks in order."""
         ranks: dict[str, list[int]] = {}
         for org_id, rank in self._sql.ready_queues(claim.queue):
             ranks.setdefault(org_id, []).append(rank)
-        if not ranks:
-            return
-        in_order = sorted(ranks)
-        turn = claim.turn % len(in_order)
-        in_order = in_order[turn:] + in_order[:turn]
-        share = -(-claim.limit // len(in_order))
-        for allowance in (share, claim.limit) if len(in_order) > 1 else (claim.limit,):
-            for org_id in in_order:
-                for rank in sorted(ranks[org_id]):
-                    yield org_id, rank, allowance
+        in_order = [(org_id, sorted(ranks[org_id])) for org_id in sorted(ranks)]
+        turn = claim.turn % len(in_order) if in_order else 0
+        return in_order[turn:] + in_order[:turn]
+
+    def _claim_some(self, queue: str, org_id: str, rank: int, limit: int, taken: int, batch: Batch) -> list[_Start]:
+        """Up to `limit` due steps; fewer only when there are no more that nobody else holds.
+
+        Candidates that this transaction has claimed (`taken`) or settled still look ready in the database, and others
+        may have been claimed between the look and the lock: they must not use up the limit.
+        """
+        started: list[_Start] = []
+        asked = limit + taken
+        while True:
+            found = self._sql.lock_candidates(queue, org_id, rank, self.now, asked)
+            self._load({entry.job_id: entry.version for entry in found if entry.job_id not in self._jobs})
+            for candidate in found:
+                job = self._jobs[candidate.job_id]
+                if job.fold(Claimed(position=candidate.position, worker=batch.worker or ""), self.now):
+                    started.append((job, candidate.position, False))
+                    if len(started) == limit:
+                        return started
+            if len(found) < asked:
+                return started
+            asked += limit
 
     def _write(self, parts: Sequence[Part]) -> None:
         changed = [job for job in self._jobs.values() if job.changed]

@@ -61,7 +61,6 @@ select org_id, rank from pair"""
 LOCK_CANDIDATES = """
 select s.job_id, j.version, s.position from processing_job_steps s join processing_jobs j on j.id = s.job_id
 where s.status = 'READY' and s.queue = %s and s.org_id = %s and s.rank = %s and s.due_at <= %s
-  and s.job_id <> all(%s::uuid[])
 order by s.due_at, s.job_id limit %s
 for no key update of j skip locked"""
 
@@ -203,10 +202,8 @@ class PostgresSql:
     def ready_queues(self, queue: str) -> list[tuple[str, int]]:
         return self._raw.execute(READY_QUEUES, {"queue": queue}).fetchall()
 
-    def lock_candidates(
-        self, queue: str, org_id: str, rank: int, now: datetime, limit: int, holding: Sequence[str]
-    ) -> list[Candidate]:
-        rows = self._fetch(LOCK_CANDIDATES, [queue, org_id, rank, now, plain_array(holding), limit])
+    def lock_candidates(self, queue: str, org_id: str, rank: int, now: datetime, limit: int) -> list[Candidate]:
+        rows = self._fetch(LOCK_CANDIDATES, [queue, org_id, rank, now, limit])
         return [Candidate(*row) for row in rows]
 
     def existing_jobs(self, ids: Sequence[str]) -> set[str]:
@@ -217,6 +214,8 @@ class PostgresSql:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
+        # What an earlier, failed transaction sent is none of ours.
+        self._sent.clear()
         with self._raw.pipeline():
             yield
         sent, self._sent = self._sent, []

@@ -132,9 +132,7 @@ class HotSql(Protocol):
     def ready_queues(self, queue: str) -> list[tuple[str, int]]:
         """The (organisation, rank) pairs that have a step due in this queue, without reading the queue itself."""
 
-    def lock_candidates(
-        self, queue: str, org_id: str, rank: int, now: datetime, limit: int, holding: Sequence[str]
-    ) -> list[Candidate]:
+    def lock_candidates(self, queue: str, org_id: str, rank: int, now: datetime, limit: int) -> list[Candidate]:
         """Due steps in order, their jobs locked without waiting; those others hold are passed over."""
 
     def existing_jobs(self, ids: Sequence[str]) -> set[str]:

@@ -147,12 +147,9 @@ class SqliteSql:
             after = row
         return pairs
 
-    def lock_candidates(
-        self, queue: str, org_id: str, rank: int, now: datetime, limit: int, holding: Sequence[str]
-    ) -> list[Candidate]:
-        held = frozenset(holding)
-        rows = self._raw.execute(CANDIDATES, (queue, org_id, rank, iso(now), limit + len(held)))
-        return [Candidate(*row) for row in rows if row[0] not in held][:limit]
+    def lock_candidates(self, queue: str, org_id: str, rank: int, now: datetime, limit: int) -> list[Candidate]:
+        rows = self._raw.execute(CANDIDATES, (queue, org_id, rank, iso(now), limit))
+        return [Candidate(*row) for row in rows]
 
     def existing_jobs(self, ids: Sequence[str]) -> set[str]:
         return {row[0] for row in self._raw.execute(LOCK_JOBS, [_array(ids)])} if ids else set()
