@@ -100,6 +100,7 @@ class Jobs:
         """Submit jobs in one transaction and wake the workers; how many of them were new."""
         with self._store() as store:
             outcome = store.commit(Batch(submissions=new_jobs))
+        failpoint("submit.stored")
         self._bell.ring(outcome.left_ready)
         return outcome.submitted
 
@@ -122,7 +123,7 @@ class Jobs:
         summary = self.get(job_id).summary
         with self._store() as store:
             outcome = store.commit(Batch(reports=[Report(job_id=job_id, event=event)]))
-            failpoint("cancel.inside")
+        failpoint("cancel.stored")
         if not outcome.accepted[0]:
             raise Conflict(f"Job {job_id} ({summary.status}) {refusal}.", job_id=job_id)
         self._bell.ring(outcome.left_ready)
