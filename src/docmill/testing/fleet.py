@@ -1,12 +1,14 @@
 """Real worker processes on one installation: started, killed, stopped, woken and restarted by a test, gone when it ends."""
 
+import atexit
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import psutil
@@ -18,6 +20,7 @@ from docmill.engine.batch import NewJob
 from docmill.model.ids import DEFAULT_ORG
 from docmill.settings import load_settings
 from docmill.templates.compile import compile_template
+from docmill.testing.nursery import Nursery
 from docmill.testing.processes import tail
 from docmill.testing.waiting import TimedOut, until
 from docmill.testing.witness import VARIABLE, Witness
@@ -37,28 +40,31 @@ class Lease:
     sweep: float = 0.3
 
 
-@dataclass
 class WorkerProcess:
     """One process of the fleet."""
 
-    process: "subprocess.Popen[bytes]"
-    failpoint: str
+    def __init__(self, pid: int, failpoint: str, exit_code: Callable[[], int | None]) -> None:
+        self.pid = pid
+        self.failpoint = failpoint
+        self._exit_code = exit_code
 
     @property
-    def pid(self) -> int:
-        return self.process.pid
+    def exit_code(self) -> int | None:
+        """None while it runs; minus the signal that killed it."""
+        return self._exit_code()
 
     @property
     def running(self) -> bool:
-        return self.process.poll() is None
+        return self.exit_code is None
 
     def signal(self, number: signal.Signals) -> None:
-        self.process.send_signal(number)
+        if self.running:
+            os.kill(self.pid, number)
 
     def kill(self) -> None:
         """kill -9, and wait until it is gone."""
-        self.process.kill()
-        self.process.wait()
+        self.signal(signal.SIGKILL)
+        self.wait()
 
     @property
     def stopped(self) -> bool:
@@ -67,7 +73,18 @@ class WorkerProcess:
 
     def wait(self, timeout: float = PATIENCE) -> int:
         """Its exit code, once it has ended."""
-        return self.process.wait(timeout)
+        until(lambda: not self.running, timeout, what=f"process {self.pid} to end")
+        code = self.exit_code
+        assert code is not None
+        return code
+
+
+@cache
+def nursery() -> Nursery:
+    """The nursery of this test process."""
+    made = Nursery()
+    atexit.register(made.close)
+    return made
 
 
 class Fleet:
@@ -80,7 +97,6 @@ class Fleet:
         self.deaths = 0
         home = app.settings.home
         self.log = home / "workers.log"
-        self._output = self.log.open("ab")
         inherited = {key: value for key, value in os.environ.items() if not key.startswith("DOCMILL_")}
         self._environment = {
             **inherited,
@@ -99,9 +115,14 @@ class Fleet:
     def database(self) -> Database:
         return self.app.database
 
-    def start(self, failpoint: str = "", *, ready: bool = False, **environment: str) -> WorkerProcess:
-        """Start one worker, armed or not; with `ready`, return once it claims."""
-        worker = self._spawn(["-m", "docmill.testing.worker_process"], failpoint, environment)
+    def start(
+        self, failpoint: str = "", *, ready: bool = False, fresh: bool = False, **environment: str
+    ) -> WorkerProcess:
+        """Start one worker, armed or not; with `ready`, return once it claims; with `fresh`, in a new interpreter."""
+        if failpoint:
+            environment = {**environment, "DOCMILL_FAILPOINT": failpoint}
+        worker = (self._launch if fresh else self._spawn)("docmill.testing.worker_process", (), environment)
+        worker.failpoint = failpoint
         self.workers.append(worker)
         if ready:
             self.wait_ready(worker)
@@ -109,22 +130,27 @@ class Fleet:
 
     def run_client(self, *arguments: str, failpoint: str = "") -> int:
         """Run one client process (`docmill.testing.client_process`) to its end; its exit code."""
-        client = self._spawn(["-m", "docmill.testing.client_process", *arguments], failpoint, {})
+        armed = {"DOCMILL_FAILPOINT": failpoint} if failpoint else {}
+        client = self._spawn("docmill.testing.client_process", arguments, armed)
         try:
             return client.wait()
         finally:
             client.kill()
 
-    def _spawn(self, arguments: list[str], failpoint: str, environment: Mapping[str, str]) -> WorkerProcess:
-        armed = {"DOCMILL_FAILPOINT": failpoint} if failpoint else {}
-        process = subprocess.Popen(
-            [sys.executable, *arguments],
-            env={**self._environment, **environment, **armed},
-            stdin=subprocess.DEVNULL,
-            stdout=self._output,
-            stderr=self._output,
-        )
-        return WorkerProcess(process, failpoint)
+    def _spawn(self, module: str, arguments: Sequence[str], environment: Mapping[str, str]) -> WorkerProcess:
+        pid = nursery().spawn(module, {**self._environment, **environment}, self.log, arguments)
+        return WorkerProcess(pid, "", lambda: nursery().exit_code(pid))
+
+    def _launch(self, module: str, arguments: Sequence[str], environment: Mapping[str, str]) -> WorkerProcess:
+        with self.log.open("ab") as output:
+            process = subprocess.Popen(
+                [sys.executable, "-m", module, *arguments],
+                env={**self._environment, **environment},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+            )
+        return WorkerProcess(process.pid, "", process.poll)
 
     def wait_ready(self, worker: WorkerProcess) -> None:
         """Wait until the worker has told the witness that it serves."""
@@ -186,7 +212,6 @@ class Fleet:
         for worker in self.workers:
             worker.kill()
         self.workers.clear()
-        self._output.close()
 
 
 def count(connection: Connection, what: str) -> int:

@@ -4,7 +4,6 @@ It dies with the test that started it, and tells the witness when it is ready.
 """
 
 import asyncio
-import ctypes
 import logging
 import os
 import signal
@@ -12,9 +11,8 @@ from threading import Thread
 
 from docmill.bootstrap import open_app
 from docmill.settings import load_settings
+from docmill.testing.nursery import die_with_parent
 from docmill.testing.witness import Witness
-
-_PR_SET_PDEATHSIG = 1
 
 
 async def _serve() -> None:
@@ -33,10 +31,7 @@ async def _serve() -> None:
 
 def main() -> None:
     """Serve until SIGTERM."""
-    parent = os.getppid()
-    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL))
-    if os.getppid() != parent:
-        os._exit(1)
+    die_with_parent(os.getppid())
     logging.basicConfig(level=logging.INFO, format=f"%(asctime)s {os.getpid()} %(name)s %(message)s")
     asyncio.run(_serve())
 
