@@ -182,6 +182,7 @@ class LaneA(StoreThread):
         now = self.now()
         while self._timers and self._timers[0][0] <= now:
             self._hints.add(self._timers.pop(0)[1])
+            failpoint("timer.due")
         if self._recheck_at is not None and monotonic() >= self._recheck_at:
             self._reconcile, self._recheck_at = True, None
         if monotonic() >= self._next_poll:

@@ -12,6 +12,7 @@ from docmill.db.tables import job_events, job_steps, jobs, templates
 from docmill.engine.batch import Batch, NewJob, Report
 from docmill.engine.bell import CONTROL, Bell
 from docmill.engine.events import Cancelled, Rerun
+from docmill.engine.failpoints import failpoint
 from docmill.engine.store import PlanSource
 from docmill.engine.store_pool import StorePool
 from docmill.model.errors import Conflict, NotFound
@@ -98,6 +99,7 @@ class Jobs:
     def submit(self, new_jobs: Sequence[NewJob]) -> int:
         """Submit jobs in one transaction and wake the workers; how many of them were new."""
         outcome = self._stores.commit(Batch(submissions=new_jobs, check=False), again=Batch(submissions=new_jobs))
+        failpoint("submit.stored")
         self._bell.ring(outcome.left_ready)
         return outcome.submitted
 
@@ -119,6 +121,7 @@ class Jobs:
     def _change(self, job_id: str, event: Cancelled | Rerun, refusal: str) -> None:
         summary = self.get(job_id).summary
         outcome = self._stores.commit(Batch(reports=[Report(job_id=job_id, event=event)]))
+        failpoint("cancel.stored")
         if not outcome.accepted[0]:
             raise Conflict(f"Job {job_id} ({summary.status}) {refusal}.", job_id=job_id)
         self._bell.ring(outcome.left_ready)
