@@ -1,6 +1,7 @@
 """A transaction happens whole or not at all."""
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 
 import pytest
 from sqlalchemy import insert, text
@@ -122,7 +123,8 @@ def test_a_job_whose_version_moved_behind_the_lock_rolls_everything_back(
         connection.execute(text("update processing_jobs set version = 7 where id = :id"), {"id": job_id})
     before = everything(world)
     with monkeypatch.context() as patch:
-        patch.setattr(type(world.store.sql), "lock_jobs", lambda self, ids: dict.fromkeys(ids, version))
+        now = datetime.now(UTC)
+        patch.setattr(type(world.store.sql), "begin", lambda self, ids, *, wait: (now, dict.fromkeys(ids, version)))
         with pytest.raises(WrongCount):
             world.complete(run)
     assert everything(world) == before

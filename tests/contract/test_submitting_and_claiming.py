@@ -150,7 +150,7 @@ def test_a_claim_passes_over_a_job_that_somebody_holds(world: World) -> None:
     found: list[str] = []
     thread = threading.Thread(target=lambda: found.extend(run.job.id for run in world.claim(store=other)))
     with world.store.session.write():
-        world.store.sql.lock_jobs([held])
+        world.store.sql.begin([held], wait=True)
         thread.start()
         if world.database.kind == "postgresql":
             thread.join(10)

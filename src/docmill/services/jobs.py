@@ -1,27 +1,25 @@
 """Processing jobs as people use them: submit, look, follow, cancel, run again."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, Row, select
 
-from docmill.db.database import Database, is_collision
+from docmill.db.database import Database
 from docmill.db.tables import job_events, job_steps, jobs, templates
-from docmill.engine.batch import Batch, NewJob, Outcome, Report
+from docmill.engine.batch import Batch, NewJob, Report
 from docmill.engine.bell import CONTROL, Bell
 from docmill.engine.events import Cancelled, Rerun
 from docmill.engine.failpoints import failpoint
-from docmill.engine.store import PlanSource, Store
+from docmill.engine.store import PlanSource
+from docmill.engine.store_pool import StorePool
 from docmill.model.errors import Conflict, InvalidInput, NotFound
 from docmill.model.ids import DEFAULT_ORG, is_id
 from docmill.model.statuses import JobStatus, StepStatus
 from docmill.templates.document import plan_from_document
 from docmill.templates.plan import Plan
-
-_ATTEMPTS = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,28 +94,18 @@ class Jobs:
         self._database = database
         self._bell = bell
         self._org_id = org_id
-        self._plans = PlanSource()
+        self._stores = StorePool(database, PlanSource())
 
     def submit(self, new_jobs: Sequence[NewJob]) -> int:
         """Submit jobs in one transaction and wake the workers; how many of them were new."""
         for job in new_jobs:
             _check_ids(job)
         # In id order: two who submit the same jobs at the same moment then queue instead of deadlocking.
-        outcome = self._commit(Batch(submissions=sorted(new_jobs, key=lambda job: job.id)))
+        in_order = sorted(new_jobs, key=lambda job: job.id)
+        outcome = self._stores.commit(Batch(submissions=in_order, check=False), again=Batch(submissions=in_order))
+        failpoint("submit.stored")
         self._bell.ring(outcome.left_ready)
         return outcome.submitted
-
-    def _commit(self, batch: Batch) -> Outcome:
-        """One transaction, tried again when somebody else came first."""
-        for _ in range(_ATTEMPTS):
-            try:
-                with self._store() as store:
-                    return store.commit(batch)
-            except Exception as error:
-                if not is_collision(error):
-                    raise
-        with self._store() as store:
-            return store.commit(batch)
 
     def cancel(self, job_id: str) -> None:
         """End the job now. Running steps are told to stop and whatever they still report is void."""
@@ -136,8 +124,8 @@ class Jobs:
 
     def _change(self, job_id: str, event: Cancelled | Rerun, refusal: str) -> None:
         summary = self.get(job_id).summary
-        outcome = self._commit(Batch(reports=[Report(job_id=job_id, event=event)]))
-        failpoint("cancel.inside")
+        outcome = self._stores.commit(Batch(reports=[Report(job_id=job_id, event=event)]))
+        failpoint("cancel.stored")
         if not outcome.accepted[0]:
             raise Conflict(f"Job {job_id} ({summary.status}) {refusal}.", job_id=job_id)
         self._bell.ring(outcome.left_ready)
@@ -203,10 +191,9 @@ class Jobs:
             raise NotFound(f"There is no job {job_id}. `docmill jobs list` shows those there are.", job_id=job_id)
         return row
 
-    @contextmanager
-    def _store(self) -> Iterator[Store]:
-        with self._database.borrow() as session:
-            yield Store(session, self._plans)
+    def close(self) -> None:
+        """Let go of the connections."""
+        self._stores.close()
 
 
 def _check_ids(job: NewJob) -> None:

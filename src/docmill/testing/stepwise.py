@@ -16,11 +16,9 @@ T = TypeVar("T")
 
 STATEMENTS = frozenset(
     {
-        "now",
-        "lock_jobs",
-        "try_lock_jobs",
-        "load_jobs",
-        "load_steps",
+        "begin",
+        "load",
+        "load_template",
         "ready_queues",
         "lock_candidates",
         "existing_jobs",
@@ -50,9 +48,9 @@ class _Gated:
         if name not in STATEMENTS:
             return method
 
-        def gated(*arguments: Any) -> Any:
+        def gated(*arguments: Any, **named: Any) -> Any:
             self._pause(name)
-            return method(*arguments)
+            return method(*arguments, **named)
 
         return gated
 
@@ -79,7 +77,7 @@ class Actor(Generic[T]):
         real = self._store.sql
         self._store.sql = cast(HotSql, _Gated(real, self._pause))
         try:
-            self._pause("begin")
+            self._pause("start")
             self._answer = self._deed(self._store)
         except BaseException as error:
             self._error = error

@@ -64,8 +64,9 @@ class Timed:
         self._sql = sql
         self._clock = clock
 
-    def now(self) -> datetime:
-        return self._clock.now
+    def begin(self, ids: Sequence[str], *, wait: bool) -> tuple[datetime, dict[str, int]]:
+        _, locked = self._sql.begin(ids, wait=wait)
+        return self._clock.now, locked
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._sql, name)
