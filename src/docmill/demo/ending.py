@@ -49,9 +49,9 @@ def _next(kept_in: Path | None) -> Table:
     table.add_column(style="bright_black", no_wrap=True)
     table.add_column()
     if kept_in is None:
-        table.add_row("results", "removed with the demo; keep them: .venv/bin/python -m docmill.demo --keep out")
+        table.add_row("results", "removed; .venv/bin/python -m docmill.demo --keep DIR keeps them")
     else:
         table.add_row("results", f"{kept_in}: docmill.db (table demo_bookings), inbox/, logs/")
-    table.add_row("workflow", "src/docmill/demo/invoice.yaml, its steps in src/docmill/demo/steps.py")
-    table.add_row("yours", "docs/guides/first-workflow.md writes one from nothing")
+    table.add_row("workflow", "src/docmill/demo/: invoice.yaml is the template, steps.py its steps")
+    table.add_row("yours", "docs/guides/first-workflow.md: write one in ten minutes")
     return table

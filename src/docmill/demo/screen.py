@@ -17,7 +17,7 @@ from docmill.demo.watch import JobNow, Snapshot, StepNow, WorkerNow
 from docmill.model.statuses import JobStatus, StepStatus
 from docmill.templates.plan import Plan
 
-TITLE = "twelve invoices, three worker processes, one of them about to be killed"
+TITLE = "twelve invoices, three workers, one of them about to be killed"
 _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _WORKER_STYLES = {"A": "cyan", "B": "magenta", "C": "blue"}
 _TONES = {"plain": "", "good": "green", "bad": "bold red", "warn": "yellow", "quiet": "bright_black"}
@@ -27,7 +27,10 @@ _JOB_STYLES = {
     JobStatus.FAILED: "bold red",
     JobStatus.CANCELLED: "red",
 }
-_LOG_LINES = 7
+_LOG_LINES = 9
+_AIR = 5
+"""Blank lines and legend."""
+_LEGEND = Text("✓ done  – skipped  ✗ failed  ↻ retried  ↪ taken over  A⠋ 1/3 runs in worker A", "bright_black")
 
 
 class Screen(Protocol):
@@ -52,7 +55,7 @@ class PlainScreen:
         self._console = console
 
     def __enter__(self) -> Self:
-        self._console.print(f"Docmill demo: {TITLE}\n", highlight=False)
+        self._console.print(f"Docmill demo: {TITLE}\n", soft_wrap=True)
         return self
 
     def __exit__(
@@ -72,6 +75,7 @@ class LiveScreen:
         self._console = console
         self._plan = plan
         self._frame = 0
+        self._last = Snapshot()
         self._live = Live(console=console, auto_refresh=False, transient=False, vertical_overflow="crop")
 
     def __enter__(self) -> Self:
@@ -84,18 +88,28 @@ class LiveScreen:
         self._live.stop()
 
     def show(self, snapshot: Snapshot, tale: Tale, new: list[Line]) -> None:
+        if snapshot == self._last and not any(worker.running for worker in snapshot.workers):
+            return
+        self._last = snapshot
         self._frame += 1
         spin = _SPINNER[self._frame % len(_SPINNER)]
+        # On a low terminal the tale matters more than air and legend.
+        rows = len(snapshot.jobs) + 4
+        low = self._console.height < rows + _AIR + _LOG_LINES
+        air = [] if low else [Text()]
+        space = self._console.height - rows - (0 if low else _AIR)
         parts: list[RenderableType] = [
-            Text.assemble(("Docmill ", "bold"), (TITLE, "bright_black")),
-            Text(),
+            *air,
+            Text.assemble(("Docmill  ", "bold"), (TITLE, "bright_black")),
+            *air,
             _grid(snapshot, self._plan, spin),
-            Text(),
+            *air,
+            *([] if low else [_LEGEND]),
             _workers(snapshot.workers),
-            Text(),
-            *_log(tale, self._console.width - 2, snapshot.finished),
+            *air,
+            *_log(tale, self._console.width - 2, None if snapshot.finished else max(1, min(_LOG_LINES, space - 1))),
         ]
-        self._live.update(Padding(Group(*parts), (1, 1, 0, 1)), refresh=True)
+        self._live.update(Padding(Group(*parts), (0, 1)), refresh=True)
 
 
 def _grid(snapshot: Snapshot, plan: Plan, spin: str) -> Table:
@@ -144,10 +158,12 @@ def _job(job: JobNow) -> Text:
 
 def _workers(workers: tuple[WorkerNow, ...]) -> Text:
     line = Text("workers  ", "bold")
+    if not workers:
+        line.append("starting", "bright_black")
     for worker in workers:
         style = _WORKER_STYLES.get(worker.name, "")
         if worker.status is WorkerStatus.DEAD:
-            line.append(f"{worker.name} ☠ dead", "bold red")
+            line.append(f"{worker.name} ✖ killed", "bold red")
         else:
             line.append(f"{worker.name} ", f"bold {style}")
             line.append("●" * worker.running or "idle", style)
@@ -155,15 +171,15 @@ def _workers(workers: tuple[WorkerNow, ...]) -> Text:
     return line
 
 
-def _log(tale: Tale, width: int, finished: bool) -> Iterator[Text]:
-    """The last lines; all of them at the end, since nothing will follow."""
+def _log(tale: Tale, width: int, limit: int | None) -> Iterator[Text]:
+    """The last lines, or all of them."""
     lines = [line for line in tale.lines if not line.minor]
-    shown = lines if finished else lines[-_LOG_LINES:]
+    shown = lines[-limit:] if limit else lines
     for line in shown:
         sentence = _sentence(line, tale)
         sentence.truncate(width, overflow="ellipsis")
         yield sentence
-    yield from (Text() for _ in range(_LOG_LINES - len(shown)))
+    yield from (Text() for _ in range((limit or 0) - len(shown)))
 
 
 def _sentence(line: Line, tale: Tale) -> Text:

@@ -5,6 +5,7 @@ import hashlib
 import os
 import re
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from docmill.plugin import (
 TABLES = (
     "create table demo_invoices (id text primary key, path text not null)",
     # No key on purpose: an effect applied twice would be two rows, and the demo counts them.
-    "create table demo_bookings (job_id text not null, invoice text not null, vendor text not null, cents int not null)",
+    "create table demo_bookings (job_id text not null, invoice text not null, vendor text not null, cents integer)",
 )
 CALLS = "model-calls.log"
 """Beside the inbox: a line for every call of the model, written by whichever worker made it."""
@@ -58,7 +59,7 @@ async def extract(ctx: StepContext, entity: Entity, results: Results) -> dict[st
     """The figures of the invoice. A page is a paid model call: `once` stores its answer, and nobody asks again."""
     found: dict[str, Any] = {"cents": 0}
     for number, page in enumerate(results["read"]["pages"], start=1):
-        answer = await ctx.once(f"page {number}", lambda page=page, number=number: _ask(ctx, entity, number, page))
+        answer = await ctx.once(f"page {number}", partial(_ask, ctx, entity, number, page))
         found["cents"] += answer.pop("cents", 0)
         found.update(answer)
     return {**found, "model": ctx.model["model"]}
@@ -66,10 +67,10 @@ async def extract(ctx: StepContext, entity: Entity, results: Results) -> dict[st
 
 async def _ask(ctx: StepContext, entity: Entity, number: int, page: str) -> dict[str, Any]:
     """The stand-in for a model: slow like one, and the fast one cannot read handwriting."""
-    await asyncio.sleep(0.9)
+    await asyncio.sleep(1.2)
     _count_call(Path(entity["path"]).parent.parent / CALLS, f"{ctx.job_id} {number} {ctx.model['model']}\n")
     if "written by hand" in page and ctx.model["model"] == "swift-1":
-        raise RetryableError("swift-1 cannot read this handwriting")
+        raise RetryableError("swift-1 reads no handwriting")
     answer: dict[str, Any] = {name: match[1] for name in ("vendor", "currency") if (match := _line(name, page))}
     if amount := _line("amount", page):
         answer["cents"] = int(amount[1].replace(".", ""))
@@ -96,7 +97,7 @@ async def look_up_vendor(ctx: StepContext, results: Results) -> dict[str, object
     match = _line("vendor", results["read"]["pages"][0])
     vendor = match[1] if match else ""
     if vendor == UNKNOWN_VENDOR:
-        raise PermanentError(f"{vendor} is not in the vendor register")
+        raise PermanentError("not in the vendor register")
     return {"vendor": vendor, "registered": True}
 
 

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -103,7 +104,7 @@ def _result(app: App, job: JobNow, step_key: str) -> Mapping[str, Any]:
     return found if isinstance(found, Mapping) else {}
 
 
-def _since_kill(tale: Tale, times: Mapping[tuple[str, str], Any]) -> float | None:
+def _since_kill(tale: Tale, times: Mapping[tuple[str, str], datetime]) -> float | None:
     if tale.kill is None or not times:
         return None
     return round((max(times.values()) - tale.kill.at).total_seconds(), 2)
@@ -114,7 +115,7 @@ def _finished(jobs: tuple[JobNow, ...]) -> Claim:
     return Claim(
         name="nothing_lost",
         kept=ended == len(SAMPLES) == len(jobs),
-        text=f"{ended} of {len(SAMPLES)} jobs came to a good end",
+        text=f"nothing lost: {ended} of {len(SAMPLES)} jobs came to a good end",
     )
 
 
@@ -123,7 +124,7 @@ def _condition(jobs: tuple[JobNow, ...]) -> Claim:
     return Claim(
         name="condition",
         kept=skipped == {sample.name for sample in SAMPLES if sample.currency == "EUR"},
-        text=f"convert was skipped by its condition for the {len(skipped)} invoices in euro, and for no other",
+        text=f"condition: convert was skipped for the {len(skipped)} invoices in euro, and no other",
     )
 
 
@@ -133,7 +134,7 @@ def _retried(jobs: tuple[JobNow, ...], models: Mapping[str, object]) -> Claim:
     return Claim(
         name="retry",
         kept=switched and retried == {sample.name for sample in SAMPLES if sample.handwritten},
-        text=f"the {len(retried)} handwritten invoices failed with swift-1 and were read by careful-2 on retry",
+        text=f"retry: {len(retried)} handwritten invoices beat swift-1 and were read by careful-2",
     )
 
 
@@ -142,21 +143,23 @@ def _optional(jobs: tuple[JobNow, ...]) -> Claim:
     return Claim(
         name="optional",
         kept=partial == {sample.name for sample in SAMPLES if sample.vendor == UNKNOWN_VENDOR},
-        text=f"the optional look-up of {UNKNOWN_VENDOR} failed; its job went on and ended as PARTIAL_SUCCESS",
+        text=f"optional: looking up {UNKNOWN_VENDOR} failed, its job is a PARTIAL_SUCCESS",
     )
 
 
 def _taken_over(jobs: tuple[JobNow, ...], tale: Tale) -> Claim:
     if tale.kill is None:
         return Claim(
-            name="takeover", kept=False, text="no worker was killed: none was ever in the middle of a document"
+            name="takeover",
+            kept=False,
+            text="takeover: no worker was killed, none was ever in the middle of a document",
         )
     crashed = {(job.invoice, key) for job in jobs for key, step in job.steps.items() if step.crashes}
     waited = _since_kill(tale, tale.resumed)
     return Claim(
         name="takeover",
         kept=set(tale.kill.held) <= crashed == set(tale.resumed),
-        text=f"worker {tale.kill.worker} was killed; its {len(crashed)} steps ran elsewhere {waited} s later",
+        text=f"takeover: worker {tale.kill.worker} was killed, its {len(crashed)} steps ran elsewhere {waited} s later",
     )
 
 
@@ -166,7 +169,7 @@ def _not_asked_again(tale: Tale, asked: Mapping[tuple[str, int, str], int]) -> C
     return Claim(
         name="checkpoints",
         kept=bool(stored) and not again,
-        text=f"the {len(stored)} pages it had stored before its death were not paid for again",
+        text=f"checkpoints: the {len(stored)} pages it had stored by then were not paid for again",
     )
 
 
@@ -178,5 +181,5 @@ def _once(jobs: tuple[JobNow, ...], bookings: tuple[Booking, ...], job_ids: list
     return Claim(
         name="exactly_once",
         kept=once and right,
-        text=f"{len(job_ids)} bookings for {len(jobs)} jobs, each exactly once: {total / 100:,.2f} euro, right to the cent",
+        text=f"exactly once: {len(job_ids)} bookings for {len(jobs)} jobs, {total / 100:,.2f} euro, right to the cent",
     )

@@ -59,9 +59,9 @@ class Tale:
     def killed(self, kill: Kill) -> None:
         """A worker was just killed."""
         self.kill = kill
-        held = ", ".join(f"{invoice[:2]} {step}" for invoice, step in kill.held)
-        text = f"killed (SIGKILL, pid {kill.pid}) while it ran {held}"
-        self.lines.append(Line(at=kill.at, tone="bad", sign="☠", subject=f"worker {kill.worker}", text=text))
+        held = ", ".join(sorted({invoice[:2] for invoice, _ in kill.held}))
+        text = f"SIGKILL, in the middle of {held}"
+        self.lines.append(Line(at=kill.at, tone="bad", sign="✖", subject=f"worker {kill.worker}", text=text))
 
     def take_in(self, snapshot: Snapshot) -> list[Line]:
         """Measure the news and return the lines that they add."""
@@ -88,7 +88,7 @@ class Tale:
             yield self._line(news, "warn", "↺", f"{news.step} is given back: its worker is gone")
         elif news.after == StepStatus.FAILED:
             optional = self.plan.step(news.step).optional
-            rest = "; the step is optional, the job goes on" if optional else ""
+            rest = " (optional)" if optional else ""
             yield self._line(news, "bad", "✗", f"{news.step} failed: {news.error}{rest}")
         elif news.after == StepStatus.SKIPPED:
             yield self._line(news, "quiet", "–", f"{news.step} is skipped: its condition does not hold", minor=True)
@@ -97,20 +97,19 @@ class Tale:
         status = JobStatus(news.after)
         if status.finished:
             tone: Tone = "good" if status is JobStatus.COMPLETED else "warn"
-            yield self._line(news, tone, "✓", status.value, minor=True)
+            sign = "✓" if status is JobStatus.COMPLETED else "◐"
+            yield self._line(news, tone, sign, status.value, minor=True)
 
     def _resumption(self, news: News, job: JobNow) -> Line:
         step = job.steps[news.step or ""]
         where = f" in worker {step.worker}" if step.worker else ""
-        page = min(step.parts + 1, PAGES)
-        return self._line(
-            news, "good", "↪", f"{news.step} goes on at page {page}{where}: stored pages are not read again"
-        )
+        page = f", at page {min(step.parts + 1, PAGES)}" if step.parts else ""
+        return self._line(news, "good", "↪", f"{news.step} goes on{where}{page}")
 
     def _retry(self, news: News, job: JobNow) -> Line:
         step = self.plan.step(news.step or "")
         model = attempt_settings(step, failures=job.steps[step.step_key].failures).get("model")
-        return self._line(news, "warn", "↻", f"{news.step} failed: {news.error}; next try with {model}")
+        return self._line(news, "warn", "↻", f"{news.step}: {news.error} → {model}")
 
     @staticmethod
     def _line(news: News, tone: Tone, sign: str, text: str, *, minor: bool = False) -> Line:

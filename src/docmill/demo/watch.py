@@ -95,9 +95,9 @@ class Watcher:
             job_rows = connection.execute(select(jobs).order_by(jobs.c.entity_id)).all()
             step_rows = connection.execute(select(job_steps)).all()
             parts = {
-                (row.job_id, row.position): row.count
+                (row.job_id, row.position): row.stored
                 for row in connection.execute(
-                    select(step_parts.c.job_id, step_parts.c.position, func.count().label("count")).group_by(
+                    select(step_parts.c.job_id, step_parts.c.position, func.count().label("stored")).group_by(
                         step_parts.c.job_id, step_parts.c.position
                     )
                 )

@@ -1,4 +1,4 @@
-"""One worker process of the demo. It ends on SIGTERM, and when the pipe to the demo closes: it cannot be left behind."""
+"""One worker process of the demo. It ends on SIGTERM and when the pipe to the demo closes: none is left behind."""
 
 import asyncio
 import logging
