@@ -28,7 +28,7 @@ def main() -> int:
         with installation(arguments.keep) as (app, home):
             summary = sum_up(app, home, play(app, home, console, timeout=arguments.timeout))
     except DocmillError as error:
-        console.print(f"\nThe demo failed: {error}", style="red", markup=False)
+        console.print(f"\nThe demo failed: {error}", style="red", markup=False, soft_wrap=True)
         return 1
     except KeyboardInterrupt:
         console.print("\nInterrupted; workers and temporary files are gone.", style="yellow")

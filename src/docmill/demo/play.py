@@ -166,8 +166,8 @@ def _victim(snapshot: Snapshot) -> str | None:
     name = max(NAMES, key=lambda name: held[name])
     room = MODEL_SLOTS * (len(NAMES) - 1) - (running.total() - running[name]) - waiting
     # Near the end the last document will do, room or not: somebody must be killed.
-    enough = held[name] > 1 or to_come <= 3
-    return name if held[name] and enough and (room >= running[name] or to_come <= 3) else None
+    enough = held[name] > 1 or to_come <= 2
+    return name if held[name] and enough and (room >= running[name] or to_come <= 2) else None
 
 
 def _in_the_middle(snapshot: Snapshot, worker: str) -> list[JobNow]:

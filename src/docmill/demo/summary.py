@@ -1,7 +1,7 @@
 """What the demo claims at its end, each claim checked against the database and against the input it wrote itself."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
@@ -99,6 +99,10 @@ def sum_up(app: App, home: Path, played: Played) -> Summary:
     )
 
 
+def _many(things: Collection[object], noun: str) -> str:
+    return f"{len(things)} {noun}" + "s" * (len(things) != 1)
+
+
 def _result(app: App, job: JobNow, step_key: str) -> Mapping[str, Any]:
     found = next(step.result for step in app.jobs.get(job.id).steps if step.step_key == step_key)
     return found if isinstance(found, Mapping) else {}
@@ -155,11 +159,11 @@ def _taken_over(jobs: tuple[JobNow, ...], tale: Tale) -> Claim:
             text="takeover: no worker was killed, none was ever in the middle of a document",
         )
     crashed = {(job.invoice, key) for job in jobs for key, step in job.steps.items() if step.crashes}
-    waited = _since_kill(tale, tale.resumed)
+    waited, steps = _since_kill(tale, tale.resumed), _many(crashed, "step")
     return Claim(
         name="takeover",
         kept=set(tale.kill.held) <= crashed == set(tale.resumed),
-        text=f"takeover: worker {tale.kill.worker} was killed, its {len(crashed)} steps ran elsewhere {waited} s later",
+        text=f"takeover: worker {tale.kill.worker} was killed, its {steps} ran elsewhere {waited} s later",
     )
 
 
@@ -169,7 +173,7 @@ def _not_asked_again(tale: Tale, asked: Mapping[tuple[str, int, str], int]) -> C
     return Claim(
         name="checkpoints",
         kept=bool(stored) and not again,
-        text=f"checkpoints: the {len(stored)} pages it had stored by then were not paid for again",
+        text=f"checkpoints: {_many(stored, 'page')} stored by then not paid for again",
     )
 
 
