@@ -4,10 +4,11 @@ import inspect
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, Protocol, TypeVar
 
 import orjson
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, TextClause, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from docmill.engine.batch import StepRun
@@ -102,6 +103,12 @@ def to_json(value: object, what: str) -> str:
         raise PermanentError(message.capitalize()) from error
 
 
+@lru_cache(maxsize=512)
+def _prepared(statement: str) -> TextClause:
+    """Parsed once: SQLAlchemy keeps what it compiled for the same object."""
+    return text(statement)
+
+
 class AppliedDatabase:
     """`plugin.Database` over the completing transaction."""
 
@@ -112,7 +119,7 @@ class AppliedDatabase:
         """The first database error outside a savepoint: it fails the apply even if it was swallowed."""
 
     def execute(self, statement: Any, parameters: Any = None) -> Any:
-        prepared = text(statement) if isinstance(statement, str) else statement
+        prepared = _prepared(statement) if isinstance(statement, str) else statement
         try:
             return self._connection.execute(prepared, parameters)
         except SQLAlchemyError as error:
