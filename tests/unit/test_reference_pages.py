@@ -12,9 +12,13 @@ from docmill.engine.lane_a import MAX_BYTES, MAX_STEPS
 from docmill.engine.lane_b import MAX_STEPS as MAX_APPLIES
 from docmill.model.statuses import JOB_TRANSITIONS, STEP_TRANSITIONS, FailureAction
 from docmill.settings import Settings
+from docmill.templates.catalogue import Catalogue
+from docmill.templates.compile import compile_template
 
 ROOT = Path(__file__).parents[2]
 ENGINE = (ROOT / "docs/reference/engine.md").read_text()
+README = (ROOT / "README.md").read_text()
+PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*/README.md")])
 SETTINGS = (ROOT / "docs/reference/settings.md").read_text()
 
 
@@ -80,3 +84,17 @@ def test_every_setting_is_documented_with_its_default() -> None:
     expected = settings_of(Settings)
     expected["home"] = "`~/.docmill`"
     assert documented == expected
+
+
+def test_the_example_of_the_readme_compiles() -> None:
+    found = re.search(r"```yaml\n(.*?)```", README, re.DOTALL)
+    assert found is not None
+    plan = compile_template(found[1], catalogue=Catalogue.permissive()).plan
+    assert list(plan.positions) == ["add_up", "approval", "finish"]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_between_pages_lead_somewhere(page: Path) -> None:
+    targets = re.findall(r"\]\(([^)#]+)", page.read_text())
+    dead = [target for target in targets if "://" not in target and not (page.parent / target).exists()]
+    assert not dead
