@@ -303,7 +303,7 @@ class Runner:
             log.warning("step %s of job %s failed", run.step.step_key, run.job.id, exc_info=error)
         record = {
             "code": code or (error.code if isinstance(error, errors.DocmillError) else "exception"),
-            "message": str(error)[:2000] if known else f"{type(error).__name__}: {error}"[:2000],
+            "message": _storable(str(error) if known else f"{type(error).__name__}: {error}"),
             "attempt": run.state.failures + 1,
         }
         permanent = isinstance(error, errors.PermanentError)
@@ -344,6 +344,11 @@ def _needs(planned: PlanStep, step_type: StepType) -> frozenset[str]:
         if expression is not None:
             names |= conditions.parse(expression).names
     return frozenset(names - {"input"})
+
+
+def _storable(message: str) -> str:
+    """A message as any database takes it: not endless, no NUL, no broken surrogates."""
+    return message[:2000].replace("\0", "").encode("utf-8", "replace").decode()
 
 
 def _no_processor(context: Any, result: Any) -> None:
