@@ -9,6 +9,7 @@ import os
 import signal
 from datetime import timedelta
 from functools import cache
+from threading import current_thread
 from typing import Any
 
 from docmill.engine import failpoints
@@ -27,7 +28,7 @@ def witness() -> Witness:
 
 
 if "DOCMILL_WITNESS_POINTS" in os.environ:
-    failpoints.hook(lambda name: witness().note("passed", name))
+    failpoints.hook(lambda name: witness().note("passed", name, current_thread().name))
 
 _kill_at = os.environ.get("DOCMILL_WITNESS_KILL", "")
 
@@ -55,6 +56,14 @@ async def ask(ctx: StepContext) -> dict[str, str]:
         await asyncio.sleep(0.002)
     witness().note("answered", ctx.effect_key, ctx.token)
     _kill_if("model.answered")
+    return {"token": ctx.token}
+
+
+@step("fault.free")
+async def free(ctx: StepContext) -> dict[str, str]:
+    """As `fault.ask`, but nothing is paid, so nothing is checkpointed before the apply."""
+    witness().note("computing", ctx.effect_key, ctx.token)
+    await _gate(f"{ctx.metadata['gate']}-{witness().count('computing', ctx.effect_key)}")
     return {"token": ctx.token}
 
 
