@@ -62,12 +62,17 @@ def contention(fleet: Fleet, *, workers: int = 3, jobs: int = 40) -> list[str]:
 def one_bad_apply(fleet: Fleet, *, good: int = 20) -> list[str]:
     """One of many results that wait for lane B is refused; the others are none the worse for it."""
     fleet.register(fault_steps.single("applies", "fault.free", processor_method="record"))
-    fleet.start(ready=True, DOCMILL_POOLS__rule__CAPACITY=str(good + 1))
+    fleet.start(ready=True, DOCMILL_POOLS__rule__CAPACITY=str(good + 2))
     fleet.submit("applies", good, gate="all")
     (bad,) = fleet.submit("applies", gate="all", bad=True)
-    # All computes end together, so their applies come to lane B together.
-    fleet.witness.wait_for("computing", lambda notes: len(notes) == good + 1)
+    fleet.submit("applies", gate="first", lingers="lane")
+    fleet.witness.wait_for("computing", lambda notes: len(notes) == good + 2)
+    # While the first apply lingers in lane B, all others come to wait behind it.
+    fleet.witness.open_gate("first-1")
+    fleet.witness.wait_for("applying")
     fleet.witness.open_gate("all-1")
+    fleet.witness.wait_for("computed", lambda notes: len(notes) == good + 2)
+    fleet.witness.open_gate("lane")
     fleet.finish()
     violations = examine(fleet.database, fleet.witness)
     failed = fleet.scalar("select count(*) from processing_job_steps where failures > 0 and job_id <> :bad", bad=bad)

@@ -1,7 +1,8 @@
 """The plug-in of the fault tests: steps and processors that tell the outside witness what they do.
 
 `metadata` of a job steers its steps: `gate` holds the stand-in model's answer back (the nth question waits at the gate
-`<gate>-<n>`), `parts` is the number of sub-checkpoints, `bad` makes the apply refuse.
+`<gate>-<n>`), `parts` is the number of sub-checkpoints, `bad` makes the apply refuse, `lingers` holds the apply at a
+gate.
 """
 
 import asyncio
@@ -9,7 +10,7 @@ import os
 import signal
 from datetime import timedelta
 from functools import cache
-from threading import current_thread
+from threading import Event, current_thread
 from typing import Any
 
 from docmill.engine import failpoints
@@ -64,6 +65,7 @@ async def free(ctx: StepContext) -> dict[str, str]:
     """As `fault.ask`, but nothing is paid, so nothing is checkpointed before the apply."""
     witness().note("computing", ctx.effect_key, ctx.token)
     await _gate(f"{ctx.metadata['gate']}-{witness().count('computing', ctx.effect_key)}")
+    witness().note("computed", ctx.effect_key)
     return {"token": ctx.token}
 
 
@@ -155,6 +157,8 @@ def record(ctx: ApplyContext, result: dict[str, Any]) -> None:
         "insert into effects (effect_key, token) values (:key, :token)",
         {"key": ctx.effect_key, "token": result["token"]},
     )
+    while ctx.metadata.get("lingers") and not witness().is_open(str(ctx.metadata["lingers"])):
+        Event().wait(0.01)
     if ctx.metadata.get("bad"):
         raise PermanentError("The stand-in refuses this result.")
 

@@ -5,12 +5,10 @@ the witness reports a violation.
 """
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from docmill.db.database import Session
 from docmill.engine import decide, sweeper, worker
 from docmill.engine.lane_b import Apply, LaneB
 from docmill.engine.runner import Runner
@@ -44,17 +42,9 @@ def _no_fence() -> None:
 
 
 def _no_job_lock() -> None:
-    """Jobs are read without being locked; on SQLite, the writers' lock is not taken and the transaction is deferred."""
+    """Jobs are read without being locked. (SQLite has no such lock to take out: it refuses a write on a stale read.)"""
     postgres.LOCK_JOBS = postgres.LOCK_JOBS.replace("for no key update", "")
     postgres.LOCK_CANDIDATES = postgres.LOCK_CANDIDATES.replace("for no key update of j skip locked", "")
-
-    @contextmanager
-    def write(self: Session) -> Iterator[Any]:
-        connection = self.connection.execution_options(docmill_read=self._lock is not None)
-        with connection.begin():
-            yield connection
-
-    Session.write = write  # type: ignore[method-assign]
 
 
 def _no_epoch_bump() -> None:
