@@ -1,22 +1,22 @@
 """YAML text into a compiled template: plan, stored document, digest; or every fault at once."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from docmill.templates.catalogue import Catalogue
 from docmill.templates.document import Document, digest, document_from_plan
-from docmill.templates.faults import Faults, Mark
+from docmill.templates.faults import Faults
 from docmill.templates.fields import MAX_TEXT, Fields
-from docmill.templates.ordering import order
+from docmill.templates.ordering import Ordering, order
 from docmill.templates.plan import Plan, PlanStep
 from docmill.templates.source import MappingNode, Node, SequenceNode, load
 from docmill.templates.steps import Draft, read_step
 
 MAX_STEPS = 1000
 KEYS = ("name", "description", "processable_type", "task_type", "service_name", "compensate", "steps")
-_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9 _.-]{0,98}[A-Za-z0-9])?", re.ASCII)
+_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9 _.-]{0,98}[A-Za-z0-9_.-])?", re.ASCII)
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,99}", re.ASCII)
 
 
@@ -55,7 +55,9 @@ def _compile(root: Node, faults: Faults, catalogue: Catalogue) -> Plan | None:
     fields = Fields(replace(root, entries=entries), "", faults, known=KEYS, what="a template")
     fields.require("name", "give the template a name")
     fields.require("processable_type", "say what it processes, such as document")
-    name = fields.pattern("name", _NAME, "a name is up to 100 letters, digits, spaces and _ . -")
+    name = fields.pattern(
+        "name", _NAME, "begin with a letter or digit; use up to 100 letters, digits, spaces and _ . -"
+    )
     word = "write a word of letters, digits and _ . -"
     processable_type = fields.pattern("processable_type", _WORD, word)
     task_type = fields.pattern("task_type", _WORD, word)
@@ -65,7 +67,7 @@ def _compile(root: Node, faults: Faults, catalogue: Catalogue) -> Plan | None:
     drafts = _drafts(fields, catalogue, service)
     if not drafts:
         return None
-    running, dependencies, groups = order(drafts, faults, _end(drafts))
+    ordering = order(drafts, faults)
     if faults:
         return None
     return Plan(
@@ -73,7 +75,7 @@ def _compile(root: Node, faults: Faults, catalogue: Catalogue) -> Plan | None:
         processable_type=processable_type or "",
         task_type=task_type or "process",
         service_name=service,
-        steps=_steps(drafts, running, dependencies, groups),
+        steps=_steps(drafts, ordering),
         compensate=compensate,
         description=description or "",
     )
@@ -104,28 +106,19 @@ def _drafts(fields: Fields, catalogue: Catalogue, service: str | None) -> list[D
     return found if len(found) == len(drafts) else []
 
 
-def _end(drafts: Sequence[Draft]) -> Mark:
-    return drafts[-1].mark
-
-
-def _steps(
-    drafts: Sequence[Draft],
-    running: Sequence[int],
-    dependencies: Mapping[int, frozenset[int]],
-    groups: Mapping[int, int],
-) -> tuple[PlanStep, ...]:
-    position_of = {place: position for position, place in enumerate(running)}
+def _steps(drafts: Sequence[Draft], ordering: Ordering) -> tuple[PlanStep, ...]:
+    position_of = {place: position for position, place in enumerate(ordering.running)}
     steps = []
-    for position, place in enumerate(running):
+    for position, place in enumerate(ordering.running):
         draft = drafts[place]
         settings: dict[str, Any] = dict(draft.settings)
         steps.append(
             PlanStep(
                 position=position,
                 step_key=draft.key or "",
-                execution_group=groups[place],
+                execution_group=ordering.groups[place],
                 order=draft.order,
-                depends_on=tuple(sorted(position_of[need] for need in dependencies[place])),
+                depends_on=tuple(sorted(position_of[need] for need in ordering.dependencies[place])),
                 **settings,
             )
         )

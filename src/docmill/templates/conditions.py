@@ -70,7 +70,7 @@ class Expression:
         return values.truth(self.evaluate(scope))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def parse(text: str, *, names: frozenset[str] = PROCESSOR_NAMES) -> Expression:
     """The expression this text means; ConditionError pointing at the first character that makes no sense."""
     try:
@@ -135,10 +135,10 @@ def _evaluate(node: Node, scope: Mapping[str, object], budget: values.Budget) ->
         case Literal(value):
             return value
         case Path(root, parts):
-            value = values.plain(scope.get(root))
+            found = values.plain(scope.get(root))
             for part in parts:
-                value = values.lookup(value, _evaluate(part, scope, budget))
-            return value
+                found = values.lookup(found, _evaluate(part, scope, budget))
+            return found
         case Compare(operator, left, right):
             return _compare(operator, _evaluate(left, scope, budget), _evaluate(right, scope, budget), budget)
         case Logic("and", operands):
@@ -148,10 +148,10 @@ def _evaluate(node: Node, scope: Mapping[str, object], budget: values.Budget) ->
         case Not(operand):
             return not values.truth(_evaluate(operand, scope, budget))
         case Arithmetic(first, rest):
-            value = _evaluate(first, scope, budget)
+            total = _evaluate(first, scope, budget)
             for operator, operand in rest:
-                value = values.calculate(operator, value, _evaluate(operand, scope, budget))
-            return value
+                total = values.calculate(operator, total, _evaluate(operand, scope, budget))
+            return total
         case Negative(operand):
             return values.calculate("-", 0, _evaluate(operand, scope, budget))
         case ListOf(items):

@@ -11,8 +11,7 @@ from typing import Any
 
 from docmill.model.errors import InvalidInput
 from docmill.model.statuses import FailureAction, StepKind
-from docmill.templates.plan import Plan, PlanStep, ProcessorChoice, RetryAction
-from docmill.templates.steps import ALL_PREVIOUS
+from docmill.templates.plan import ALL_PREVIOUS, Plan, PlanStep, ProcessorChoice, RetryAction
 
 FORMAT = 1
 Document = dict[str, Any]

@@ -3,9 +3,63 @@
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
+from typing import Literal
 
 from docmill.model.errors import DocmillError
 
+FaultCode = Literal[
+    "yaml_syntax",
+    "empty",
+    "too_large",
+    "too_deep",
+    "alias_expansion",
+    "unknown_alias",
+    "yaml_tag",
+    "many_documents",
+    "duplicate_key",
+    "bad_key",
+    "bad_merge",
+    "bad_text",
+    "missing_key",
+    "unknown_key",
+    "wrong_type",
+    "bad_choice",
+    "bad_name",
+    "bad_number",
+    "bad_duration",
+    "empty_text",
+    "text_too_long",
+    "bad_expression",
+    "bad_schema",
+    "no_steps",
+    "too_many_steps",
+    "duplicate_step_key",
+    "unknown_step_type",
+    "unknown_service",
+    "unknown_processor",
+    "unknown_prompt",
+    "unknown_recovery",
+    "service_missing",
+    "optional_fail_job",
+    "processor_default_not_last",
+    "unknown_dependency",
+    "self_dependency",
+    "duplicate_dependency",
+    "dependency_on_finish",
+    "dependency_later_group",
+    "cycle",
+    "too_many_dependencies",
+    "unknown_result",
+    "result_not_ready",
+    "finish_missing",
+    "finish_duplicate",
+    "finish_not_last",
+    "finish_kind",
+    "finish_optional",
+    "finish_condition",
+    "finish_on_failure",
+]
+"""Every code a fault can have; stable, documented in docs/reference/templates.md."""
 SHOWN = 50
 """Faults spelled out in the message of `TemplateInvalid`; the rest are counted."""
 KEPT = 1000
@@ -30,7 +84,7 @@ class Fault:
     column: int
     path: str
     """Where in the document, such as `steps[2].timeout`; empty for the whole file."""
-    code: str
+    code: FaultCode
     message: str
 
     def __str__(self) -> str:
@@ -65,7 +119,7 @@ class Faults:
     def __bool__(self) -> bool:
         return bool(self._kept)
 
-    def add(self, mark: Mark, path: str, code: str, message: str) -> None:
+    def add(self, mark: Mark, path: str, code: FaultCode, message: str) -> None:
         """Note a fault and go on."""
         if len(self._kept) < KEPT:
             self._kept.append(Fault(line=mark.line, column=mark.column, path=path, code=code, message=message))

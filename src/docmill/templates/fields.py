@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import TypeVar
 
 from docmill.templates import conditions, times
-from docmill.templates.faults import Faults, Mark
+from docmill.templates.faults import FaultCode, Faults, Mark
 from docmill.templates.source import BrokenNode, MappingNode, Node, ScalarNode, SequenceNode
 
 E = TypeVar("E", bound=StrEnum)
@@ -85,7 +85,7 @@ class Fields:
         entry = self.node.entries.get(key)
         return entry.value.mark if entry else self.node.mark
 
-    def fault(self, key: str, code: str, message: str) -> None:
+    def fault(self, key: str, code: FaultCode, message: str) -> None:
         """Note a fault at the value of a key."""
         self.faults.add(self.value_mark(key), self.at(key), code, message)
 
@@ -200,10 +200,6 @@ class Fields:
             self.fault(key, "bad_name", f"'{text[:80]}' is not allowed here; {rule}.")
             return None
         return text
-
-    def expression(self, key: str, names: frozenset[str]) -> str | None:
-        node = self.get(key)
-        return None if node is None else self.expression_of(node, self.at(key), names)
 
     def expression_of(self, node: Node, path: str, names: frozenset[str]) -> str | None:
         """The text of an expression that parses; numbers and true/false stand for themselves."""

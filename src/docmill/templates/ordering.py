@@ -1,10 +1,11 @@
 """How the steps of a template stand to each other: keys, dependencies, cycles, groups, the finish step.
 
-A step without `group` comes one group after the latest step it depends on, or in group 1. A dependency inside a group is
-allowed; one on a later group is not.
+A step without `group` comes one group after the latest step it depends on, or in group 1. A dependency inside a group
+is allowed; one on a later group is not.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from docmill.templates.faults import Faults, Mark
 from docmill.templates.steps import Draft
@@ -13,19 +14,27 @@ MAX_DEPENDENCIES = 20_000
 """Dependencies of one template, the finish step aside: the plan and its stored form stay small."""
 
 
-def order(
-    drafts: Sequence[Draft], faults: Faults, end: Mark
-) -> tuple[list[int], dict[int, frozenset[int]], dict[int, int]]:
-    """Places in running order, dependencies by place, group by place; faults are noted, then nothing can be relied on."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ordering:
+    """How the steps run; to be relied on only if no fault was noted. A place is an index in the file's list."""
+
+    running: Sequence[int]
+    """Places by group, then `order`, then place."""
+    dependencies: Mapping[int, frozenset[int]]
+    groups: Mapping[int, int]
+
+
+def order(drafts: Sequence[Draft], faults: Faults) -> Ordering:
+    """Relate the steps to each other; whatever is wrong is noted."""
     places = _places(drafts, faults)
-    finish = _finish(drafts, faults, end)
+    finish = _finish(drafts, faults, drafts[-1].mark)
     edges = _edges(drafts, places, faults, finish)
     groups = _groups(drafts, edges, faults, finish)
+    _check_groups(drafts, places, edges, groups, faults)
     dependencies = _dependencies(drafts, edges, groups, faults, finish)
-    if not faults:
-        _check_reads(drafts, places, dependencies, groups, faults)
+    _check_reads(drafts, places, dependencies, groups, faults)
     running = sorted(groups, key=lambda place: (groups[place], drafts[place].order, place))
-    return running, dependencies, groups
+    return Ordering(running=running, dependencies=dependencies, groups=groups)
 
 
 def _places(drafts: Sequence[Draft], faults: Faults) -> dict[str, int]:
@@ -63,12 +72,13 @@ def _edges(
 ) -> dict[int, frozenset[int]]:
     """Named dependencies by place."""
     edges: dict[int, frozenset[int]] = {}
+    known = [key for key, place in places.items() if place != finish]
     for draft in drafts:
         named: set[int] = set()
         for reference in draft.depends_on:
             place = places.get(reference.name)
             if place is None:
-                hint = faults.suggest(reference.name, places) or " Add that step or remove the dependency."
+                hint = faults.suggest(reference.name, known) or " Add that step or remove the dependency."
                 message = f"There is no step '{reference.name}'.{hint}"
                 faults.add(reference.mark, reference.path, "unknown_dependency", message)
             elif reference.name == draft.key:
@@ -87,12 +97,10 @@ def _groups(
     drafts: Sequence[Draft], edges: Mapping[int, frozenset[int]], faults: Faults, finish: int | None
 ) -> dict[int, int]:
     """Group by place. Steps in or behind a cycle are left out unless they name their group."""
-    needs = {
-        draft.place: edges[draft.place]
-        | (frozenset(range(draft.place)) if draft.after_all and not draft.group else frozenset())
-        for draft in drafts
-        if draft.place != finish
-    }
+    needs = {draft.place: edges[draft.place] for draft in drafts if draft.place != finish}
+    for draft in drafts:
+        if draft.after_all and draft.group is None and draft.place in needs:
+            needs[draft.place] |= frozenset(range(draft.place))
     groups: dict[int, int] = {}
     for place in _sorted_or_cycles(drafts, needs, faults):
         known = [groups[need] for need in needs[place] if need in groups]
@@ -166,6 +174,27 @@ def _note_cycle(drafts: Sequence[Draft], cycle: list[int], faults: Faults) -> No
     faults.add(mark, path, "cycle", message)
 
 
+def _check_groups(
+    drafts: Sequence[Draft],
+    places: Mapping[str, int],
+    edges: Mapping[int, frozenset[int]],
+    groups: Mapping[int, int],
+    faults: Faults,
+) -> None:
+    """No step may wait for a later group: that group waits for it."""
+    for draft in drafts:
+        for reference in draft.depends_on:
+            need = places.get(reference.name)
+            if need is None or need not in edges[draft.place] or need not in groups or draft.place not in groups:
+                continue
+            if groups[need] > groups[draft.place]:
+                message = (
+                    f"'{reference.name}' runs in group {groups[need]}, after this step's group {groups[draft.place]}; "
+                    "give this step a later group or remove the dependency."
+                )
+                faults.add(reference.mark, reference.path, "dependency_later_group", message)
+
+
 def _dependencies(
     drafts: Sequence[Draft],
     edges: Mapping[int, frozenset[int]],
@@ -180,25 +209,13 @@ def _dependencies(
         group = groups.get(draft.place)
         if group is None:
             continue
-        for reference in draft.depends_on:
-            later = next(
-                (p for p in edges[draft.place] if drafts[p].key == reference.name and groups.get(p, 0) > group), None
-            )
-            if later is not None:
-                message = (
-                    f"'{reference.name}' runs in group {groups[later]}, after this step's group {group}; "
-                    "give this step a later group or remove the dependency."
-                )
-                faults.add(reference.mark, reference.path, "dependency_later_group", message)
         found[draft.place] = edges[draft.place]
         if draft.after_all or draft.place == finish:
             found[draft.place] |= {place for place, other in groups.items() if other < group}
         if draft.place != finish:
             total += len(found[draft.place])
             if total > MAX_DEPENDENCIES:
-                message = (
-                    f"More than {MAX_DEPENDENCIES:,} dependencies; groups already run in order, remove what they imply."
-                )
+                message = f"More than {MAX_DEPENDENCIES:,} dependencies; groups run in order, remove what they imply."
                 faults.add(draft.mark, draft.path, "too_many_dependencies", message)
                 return found
     return found
@@ -213,17 +230,18 @@ def _check_reads(
 ) -> None:
     """An expression may read only results that are settled when it is computed."""
     for draft in drafts:
+        before = _before(draft.place, dependencies) if draft.reads else set()
         for reference in draft.reads:
             place = places.get(reference.name)
             if place is None:
                 hint = faults.suggest(reference.name, places) or " Write results.<step_key>."
                 message = f"The expression reads results.{reference.name[:80]}, but there is no such step.{hint}"
                 faults.add(reference.mark, reference.path, "unknown_result", message)
-            elif groups[place] >= groups[draft.place] and place not in _before(draft.place, dependencies):
-                message = (
-                    f"The expression reads results.{reference.name}, which need not be there yet; "
-                    f"add '{reference.name}' to depends_on or give this step a later group."
-                )
+            elif place not in before and groups.get(place, 0) >= groups.get(draft.place, 0) > 0:
+                remedy = f"add '{reference.name}' to depends_on or give this step a later group"
+                if place == draft.place:
+                    remedy = "a step's own result is known as 'result', in processor choices only"
+                message = f"The expression reads results.{reference.name}, which need not be there yet; {remedy}."
                 faults.add(reference.mark, reference.path, "result_not_ready", message)
 
 

@@ -10,6 +10,9 @@ from functools import cached_property
 
 from docmill.model.statuses import FailureAction, StepKind
 
+ALL_PREVIOUS = "all_previous_steps"
+"""What a template writes in `depends_on` to wait for every step of an earlier group."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryAction:
@@ -90,15 +93,19 @@ class Plan:
     @cached_property
     def groups(self) -> tuple[tuple[int, ...], ...]:
         """Positions by execution group, groups in running order; the finish step is alone in the last."""
-        numbers = sorted({step.execution_group for step in self.steps})
-        return tuple(tuple(s.position for s in self.steps if s.execution_group == number) for number in numbers)
+        groups: dict[int, list[int]] = {}
+        for step in self.steps:
+            groups.setdefault(step.execution_group, []).append(step.position)
+        return tuple(tuple(groups[number]) for number in sorted(groups))
 
     @cached_property
     def dependents(self) -> tuple[tuple[int, ...], ...]:
         """For each position, the positions that depend on it directly."""
-        return tuple(
-            tuple(s.position for s in self.steps if position in s.depends_on) for position in range(len(self.steps))
-        )
+        dependents: list[list[int]] = [[] for _ in self.steps]
+        for step in self.steps:
+            for need in step.depends_on:
+                dependents[need].append(step.position)
+        return tuple(tuple(positions) for positions in dependents)
 
     @cached_property
     def positions(self) -> Mapping[str, int]:

@@ -18,7 +18,7 @@ def check_schema(root: MappingNode, path: str, faults: Faults) -> None:
     pending: list[tuple[Node, str]] = [(root, path)]
     while pending:
         node, at = pending.pop()
-        if isinstance(node, BrokenNode) or isinstance(node, ScalarNode) and isinstance(node.value, bool):
+        if isinstance(node, BrokenNode) or (isinstance(node, ScalarNode) and isinstance(node.value, bool)):
             continue
         if not isinstance(node, MappingNode):
             faults.add(node.mark, at, "bad_schema", "A schema is a mapping such as {type: string}, or true or false.")

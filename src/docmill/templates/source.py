@@ -128,7 +128,7 @@ def load(text: str, faults: Faults) -> Node | None:
         place = error.problem_mark or error.context_mark
         problem = " ".join(part for part in (error.context, error.problem) if part)
         faults.add(
-            _mark(place) if place else start,
+            _mark(place),
             "",
             "yaml_syntax",
             f"Not valid YAML: {problem}. Check indentation, colons and quotes here and on the line above.",
@@ -142,8 +142,9 @@ def load(text: str, faults: Faults) -> Node | None:
     return None
 
 
-def _mark(place: _Place) -> Mark:
-    return Mark(place.line + 1, place.column + 1)
+def _mark(place: _Place | None) -> Mark:
+    """Our mark for PyYAML's; events of the safe loaders always have one."""
+    return Mark(place.line + 1, place.column + 1) if place else Mark(1, 1)
 
 
 class _Reader:
@@ -168,7 +169,7 @@ class _Reader:
                 case yaml.ScalarEvent():
                     self._add(self._scalar(event, at), event.anchor)
                 case yaml.AliasEvent():
-                    self._add(self._alias(event.anchor, at), None)
+                    self._add(self._alias(str(event.anchor), at), None)
                 case yaml.CollectionStartEvent():
                     self._open(event, at)
                 case yaml.CollectionEndEvent():
@@ -240,10 +241,10 @@ class _Reader:
             self._faults.add(at, "", "bad_text", message)
             return BrokenNode(mark=at)
         plain = event.implicit[0]
-        width = event.end_mark.column - event.start_mark.column
-        same_line = event.end_mark.line == event.start_mark.line
+        end = _mark(event.end_mark)
         quotes = 0 if plain else 2
-        inner = at.column + quotes // 2 if same_line and width == len(text) + quotes else None
+        one_line = end.line == at.line and end.column - at.column == len(text) + quotes
+        inner = at.column + quotes // 2 if one_line else None
         value: str | int | float | bool | None = text
         if plain:
             value = self._plain(text, at)

@@ -1,4 +1,4 @@
-"""One template step: its YAML mapping into a draft whose own fields are checked; relations are checked in `ordering`."""
+"""One template step: its YAML mapping into a draft with its own fields checked; relations are checked in `ordering`."""
 
 import re
 from collections.abc import Mapping
@@ -9,16 +9,18 @@ from docmill.templates import conditions, times
 from docmill.templates.catalogue import FINISH_TYPE, Catalogue
 from docmill.templates.faults import Faults, Mark
 from docmill.templates.fields import Fields, plain
-from docmill.templates.plan import ProcessorChoice, RetryAction
+from docmill.templates.plan import ALL_PREVIOUS, ProcessorChoice, RetryAction
 from docmill.templates.schemas import check_schema
-from docmill.templates.source import BrokenNode, MappingNode, Node, ScalarNode, SequenceNode
+from docmill.templates.source import BrokenNode, MappingNode, Node, ScalarNode
 
-ALL_PREVIOUS = "all_previous_steps"
-KEYS = (
-    "step_key display_name kind type pool group execution_group order depends_on condition optional timeout max_attempts "
-    "backoff max_crashes on_failure_action on_retry_action prompt model_config output_schema processor_method "
-    "compensation_method recovery input not_before delay"
-).split()
+KEYS = frozenset(
+    {
+        *("step_key", "display_name", "kind", "type", "pool", "group", "execution_group", "order", "depends_on"),
+        *("condition", "optional", "timeout", "max_attempts", "backoff", "max_crashes", "on_failure_action"),
+        *("on_retry_action", "prompt", "model_config", "output_schema", "processor_method", "compensation_method"),
+        *("recovery", "input", "not_before", "delay"),
+    }
+)
 _STEP_KEY = re.compile(r"[a-z][a-z0-9_]{0,63}", re.ASCII)
 _POOL = re.compile(r"[a-z][a-z0-9_-]{0,62}", re.ASCII)
 _INPUT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}", re.ASCII)
@@ -100,7 +102,7 @@ class _StepReader:
             "on_failure": self._on_failure(optional),
             "on_retry": self._on_retry(),
             "prompt": self._prompt(),
-            "model": self._mapping("model_config") or {},
+            "model": self._model(),
             "output_schema": self._schema(),
             "processor": self._processor(),
             "compensation": self._method("compensation_method"),
@@ -156,13 +158,11 @@ class _StepReader:
     def _depends_on(self) -> tuple[tuple[Reference, ...], bool]:
         fields = self.fields
         node = fields.get("depends_on")
+        named: list[tuple[str, Node]]
         if isinstance(node, ScalarNode):
             named = [(fields.at("depends_on"), node)]
-        elif isinstance(node, SequenceNode):
-            named = list(fields.items("depends_on", what="step keys"))  # type: ignore[arg-type]
         else:
-            list(fields.items("depends_on", what=f"a list of step keys, or {ALL_PREVIOUS}"))
-            return (), False
+            named = list(fields.items("depends_on", what=f"a list of step keys, or {ALL_PREVIOUS}"))
         found: dict[str, Reference] = {}
         for path, item in named:
             name = fields.text_of(item, path)
@@ -208,16 +208,16 @@ class _StepReader:
             self.fields.fault("prompt", "unknown_prompt", f"There is no prompt '{name}'.{hint}")
         return name
 
-    def _mapping(self, key: str) -> dict[str, object] | None:
-        node = self.fields.mapping(key)
-        value = plain(node) if node is not None else None
-        return value if isinstance(value, dict) else None
+    def _model(self) -> dict[str, object]:
+        node = self.fields.mapping("model_config")
+        return {} if node is None else {key: plain(entry.value) for key, entry in node.entries.items()}
 
     def _schema(self) -> dict[str, object] | None:
         node = self.fields.mapping("output_schema")
-        if node is not None:
-            check_schema(node, self.fields.at("output_schema"), self.fields.faults)
-        return self._mapping("output_schema")
+        if node is None:
+            return None
+        check_schema(node, self.fields.at("output_schema"), self.fields.faults)
+        return {key: plain(entry.value) for key, entry in node.entries.items()}
 
     def _processor(self) -> tuple[ProcessorChoice, ...]:
         fields = self.fields

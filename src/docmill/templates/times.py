@@ -40,3 +40,17 @@ def instant(value: object) -> datetime | None:
     if not isinstance(value, datetime):
         return None
     return value if value.tzinfo else value.replace(tzinfo=UTC)
+
+
+def written(length: float) -> str:
+    """Seconds the short way people write them: `1h30m`, `10s`, `0.5s`."""
+    parts: list[str] = []
+    rest = length
+    for unit in ("d", "h", "m"):
+        count = int(rest // _UNITS[unit])
+        if count:
+            parts.append(f"{count}{unit}")
+            rest -= count * _UNITS[unit]
+    if rest or not parts:
+        parts.append(f"{round(rest, 3):g}s")
+    return "".join(parts)
