@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from docmill.model.statuses import FailureAction, StepKind
 from docmill.templates.plan import Plan
-from docmill.testing.sequences import WEIGHTS, Choice, Deed, Program
 from docmill.testing.samples import SAMPLES, Draft, make_plan
+from docmill.testing.sequences import WEIGHTS, Choice, Deed, Program
 
 # Hypothesis shrinks towards the front: a claim that finds nothing is the dullest deed there is.
 _DEEDS = tuple(
