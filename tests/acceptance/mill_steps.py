@@ -1,4 +1,4 @@
-"""The plug-in that the command line's tests run: a few steps that succeed, fail, wait to be released, and a processor."""
+"""The plug-in that the command line's tests run: steps that succeed, fail or wait to be released, and a processor."""
 
 import asyncio
 import os

@@ -28,12 +28,12 @@ def job_record(view: "JobView") -> dict[str, object]:
 def job_table(jobs: "Sequence[JobSummary]") -> None:
     """A list of jobs on stdout."""
     roomy = not sys.stdout.isatty() or shutil.get_terminal_size().columns >= _ROOMY
-    heads = ["JOB", "STATUS", "DONE", "TEMPLATE", "ENTITY"]
+    heads = ["JOB", "STATUS", "TEMPLATE", "ENTITY"]
     heads += ["CREATED", "TOOK", "TITLE"] if roomy else []
     rows: list[list[str | Text]] = []
     for job in jobs:
         entity = f"{job.entity_type}:{job.entity_id}"
-        row: list[str | Text] = [job.id, styled(job.status), percent(job.progress), job.template, entity]
+        row: list[str | Text] = [job.id, _status(job), job.template, entity]
         rows.append([*row, when(job.created_at), duration(job), job.title] if roomy else row)
     print_table(heads, rows, give_way=("TEMPLATE", "ENTITY", "TITLE"))
 
@@ -67,9 +67,15 @@ def details(view: "JobView") -> None:
             print(f"\n{step.step_key}: {error_text(step.error)}")
 
 
+def _status(job: "JobSummary") -> "Text":
+    """The status, with progress while it means something."""
+    text = styled(job.status)
+    return text if job.status.finished or not job.progress else text.append(f" {percent(job.progress)}")
+
+
 def percent(progress: float) -> str:
-    """Progress, rounded down: 100 % means all of it."""
-    return f"{int(progress * 100)} %"
+    """Progress, rounded down: 100% means all of it."""
+    return f"{int(progress * 100)}%"
 
 
 def duration(job: "JobSummary") -> str:

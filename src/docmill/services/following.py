@@ -80,7 +80,7 @@ def _look(jobs: Followable, seen: dict[str, int], open_jobs: set[str]) -> list[J
     """What is new; jobs that have ended leave `open_jobs`."""
     found: list[JobEvent] = []
     reached = jobs.positions(sorted(open_jobs))
-    open_jobs &= reached.keys()
+    open_jobs.intersection_update(reached)
     for job_id, position in reached.items():
         if position.version > seen[job_id]:
             news = jobs.events(job_id, after=seen[job_id])
