@@ -5,6 +5,7 @@ from typing import Any
 
 import orjson
 from sqlalchemy import JSON, DateTime, Dialect, String, Text, TypeDecorator, Uuid
+from sqlalchemy.dialects.postgresql import JSONB
 
 Id = Uuid(as_uuid=False)
 """Canonical UUID text in Python; native `uuid` on PostgreSQL."""
@@ -56,9 +57,6 @@ class _Json(TypeDecorator[Any]):
     def load_dialect_impl(self, dialect: Dialect):  # type: ignore[no-untyped-def]  # as above
         if dialect.name != "postgresql":
             return dialect.type_descriptor(Text())
-        # Here, because it brings every driver's dialect along: a third of the start of a command on SQLite.
-        from sqlalchemy.dialects.postgresql import JSONB
-
         native = JSONB(none_as_null=True) if self.queryable else JSON(none_as_null=True)
         return dialect.type_descriptor(native)
 
