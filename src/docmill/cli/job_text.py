@@ -29,12 +29,16 @@ def job_table(jobs: "Sequence[JobSummary]") -> None:
     """A list of jobs on stdout."""
     roomy = not sys.stdout.isatty() or shutil.get_terminal_size().columns >= _ROOMY
     heads = ["JOB", "STATUS", "TEMPLATE", "ENTITY"]
-    heads += ["CREATED", "TOOK", "TITLE"] if roomy else []
+    titled = any(job.title for job in jobs)
+    heads += ["CREATED", "TOOK"] if roomy else []
+    heads += ["TITLE"] if roomy and titled else []
     rows: list[list[str | Text]] = []
     for job in jobs:
         entity = f"{job.entity_type}:{job.entity_id}"
         row: list[str | Text] = [job.id, _status(job), job.template, entity]
-        rows.append([*row, when(job.created_at), duration(job), job.title] if roomy else row)
+        row += [when(job.created_at), duration(job)] if roomy else []
+        row += [job.title] if roomy and titled else []
+        rows.append(row)
     print_table(heads, rows, give_way=("TEMPLATE", "ENTITY", "TITLE"))
 
 
