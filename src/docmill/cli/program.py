@@ -65,6 +65,9 @@ def run(arguments: Sequence[str]) -> int:
 
 def _call(arguments: Sequence[str], *, as_json: bool) -> int:
     app = build()
+    if arguments and arguments[0] == "templates":
+        # A lone dash is stdin; the parser would take it for an option.
+        arguments = [templates.STDIN if word == "-" else word for word in arguments]
     app.suppress_keyboard_interrupt = False
     try:
         result = app(arguments, exit_on_error=False, print_error=False, result_action="return_value")

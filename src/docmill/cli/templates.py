@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from docmill.templates.compile import CompiledTemplate
     from docmill.templates.faults import TemplateInvalid
 
+STDIN = "/dev/stdin"
 MAX_BYTES = 4 << 20
 """More than any template may have; what is longer is refused by its compiler after reading this much."""
 
@@ -154,7 +155,7 @@ def find_template(templates: "Templates", name: str) -> "TemplateVersion":
 
 def looks_like_file(name: str) -> bool:
     """Whether the person means a file rather than a stored template."""
-    return name == "-" or "/" in name or name.endswith((".yaml", ".yml")) or Path(name).is_file()
+    return "/" in name or name.endswith((".yaml", ".yml")) or Path(name).is_file()
 
 
 def fault_lines(error: "TemplateInvalid") -> list[str]:
@@ -198,7 +199,7 @@ def compiled_files(
 def _compile(file: str, catalogue: "Catalogue") -> "CompiledTemplate":
     from docmill.templates.compile import compile_template
 
-    return compile_template(_read(file), catalogue=catalogue, source="<stdin>" if file == "-" else file)
+    return compile_template(_read(file), catalogue=catalogue, source=file)
 
 
 def _catalogue() -> "Catalogue":
@@ -210,11 +211,8 @@ def _catalogue() -> "Catalogue":
 
 def _read(file: str) -> str:
     try:
-        if file == "-":
-            data = sys.stdin.buffer.read(MAX_BYTES)
-        else:
-            with open(file, "rb") as source:
-                data = source.read(MAX_BYTES)
+        with open(file, "rb") as source:
+            data = source.read(MAX_BYTES)
     except OSError as error:
         raise WrongUse(f"Cannot read {printable(file)}: {error.strerror}.") from error
     try:
