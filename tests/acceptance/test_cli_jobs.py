@@ -7,6 +7,7 @@ from tests.acceptance.mill import Mill
 
 from docmill.model.ids import new_id
 
+UNKNOWN = "01a1e0e4-86a1-7f22-b51d-7d07fc8a27df"
 SUMMARY = {
     "id",
     "template",
@@ -139,7 +140,7 @@ def test_count_submits_many(mill: Mill) -> None:
         (("document:7", "--metadata", "lonely"), "neither a JSON object, key=text nor key:=JSON"),
         (("document:7", "--metadata", "n:=three"), "write n=…"),
         (("document:7", "--id", "7"), "'7' is not a job id; write a UUID"),
-        (("document:7", "document:8", "--id", new_id()), "--id names one job"),
+        (("document:7", "document:8", "--id", UNKNOWN), "--id names one job"),
         (("document:7", "--count", "0"), "--count"),
         (("document:7", "--title", "x" * 1001), "1,000 are allowed"),
     ],
@@ -160,7 +161,7 @@ def test_submitting_by_file_says_how(mill: Mill) -> None:
 
 
 @pytest.mark.parametrize("command", ["show", "watch", "cancel", "rerun"])
-@pytest.mark.parametrize("job", ["nonsense", new_id()])
+@pytest.mark.parametrize("job", ["nonsense", UNKNOWN])
 def test_an_unknown_job_is_wrong_use(mill: Mill, command: str, job: str) -> None:
     answer = mill("jobs", command, job)
     assert (answer.code, answer.out) == (2, "")
