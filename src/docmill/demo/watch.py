@@ -10,7 +10,7 @@ from docmill.bootstrap import App
 from docmill.db.tables import job_steps, jobs, step_parts, workers
 from docmill.db.tables.workers import WorkerStatus
 from docmill.model.statuses import JobStatus, StepStatus
-from docmill.services.jobs import JobEvent
+from docmill.services.following import JobEvent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from threading import Condition, Event, Thread
 
-from sqlalchemy import func, insert, select, update
+from sqlalchemy import insert, update
 
 from docmill.db.database import Database, is_transient
 from docmill.db.tables import workers
@@ -176,10 +176,3 @@ class Heartbeat:
         if renewed:
             self._lease.renewed(self._lease.worker_id, asked_at)
         return renewed == 1
-
-
-def alive_workers(database: Database) -> int:
-    """How many workers hold a lease (for `doctor`)."""
-    with database.read() as connection:
-        query = select(func.count()).select_from(workers).where(workers.c.status == WorkerStatus.ALIVE)
-        return connection.execute(query).scalar_one()
