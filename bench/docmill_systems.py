@@ -1,9 +1,6 @@
-"""Docmill's own systems under test: the place where the engine meets the benchmark.
+"""Docmill's own systems under test, and the figures that no peer has: where `bench` meets `bench.docmill`."""
 
-Fill in when the engine exists. Each system implements `bench.workload.System` under one of the names in `bench.plan`
-(`docmill-postgres`, `docmill-postgres-processor`, `docmill-sqlite`); `bench.measure.Measured` does the rest.
-"""
-
+from bench.docmill import system
 from bench.results import Figure
 from bench.servers import Servers
 from bench.workload import System
@@ -11,7 +8,7 @@ from bench.workload import System
 
 def systems(servers: Servers) -> tuple[System, ...]:
     """All systems of Docmill, each to be measured on the workloads the plan has for its name."""
-    return ()
+    return system.ALL
 
 
 def figures(servers: Servers) -> tuple[Figure, ...]:
