@@ -93,6 +93,8 @@ class App:
         return schema.HEAD
 
     def close(self) -> None:
+        if "jobs" in self.__dict__:
+            self.jobs.close()
         if "bell" in self.__dict__:
             self.bell.close()
         self.database.close()

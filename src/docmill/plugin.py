@@ -95,8 +95,6 @@ class StepContext(Protocol):
     max_attempts: int
     effect_key: str
     """The same for every attempt of this step in this run: give it to services that deduplicate."""
-    token: str
-    """Names this very attempt; a callback must bring it back."""
     model: Mapping[str, object]
     """Model settings of this attempt, switched and raised as the template says."""
     prompt: str | None

@@ -11,12 +11,12 @@ from pathlib import Path
 import psutil
 import psycopg
 import pytest
-from tests.conftest import PostgresCopies
 
 from docmill.testing import programs
 from docmill.testing.processes import ServerFailed
 from docmill.testing.servers import HOST, PostgresServer, RedisServer, StopMode
 from docmill.testing.waiting import until
+from tests.conftest import PostgresCopies
 
 
 def ask_redis(server: RedisServer, *commands: str) -> list[str]:

@@ -30,9 +30,9 @@ from docmill.testing.driver import KINDS, Driver
 from docmill.testing.oracle import START, Oracle
 from docmill.testing.plans import plans, profile, programs
 from docmill.testing.play import Play
-from docmill.testing.sequences import Program
 from docmill.testing.pure import PureSystem
 from docmill.testing.samples import Draft, make_plan, question_beside_work, single_step
+from docmill.testing.sequences import Program
 
 LEGAL_STEP = {(before, after) for before, afters in STEP_TRANSITIONS.items() for after in afters}
 LEGAL_JOB = {(before, after) for before, afters in JOB_TRANSITIONS.items() for after in afters}

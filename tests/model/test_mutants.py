@@ -13,8 +13,8 @@ from hypothesis import given
 from docmill.engine import decide as original
 from docmill.testing.driver import Driver, Mismatch
 from docmill.testing.plans import profile, programs
-from docmill.testing.sequences import Program
 from docmill.testing.pure import Decide, PureSystem
+from docmill.testing.sequences import Program
 
 MUTANTS = {
     "no fence": ("if step.epoch != event.epoch:", "if False:"),

@@ -7,7 +7,7 @@ processes queue in the kernel instead of spinning on SQLITE_BUSY (p50 0.7 ms aga
 import fcntl
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Literal
 
@@ -26,6 +26,15 @@ _LANE_SETTINGS = (
     "set enable_mergejoin = off",
     "set jit = off",
 )
+
+_POSTGRES_PATIENCE = {
+    # Seconds (the last: milliseconds) after which a silent network is taken for a dead one.
+    "connect_timeout": 5,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 20_000,
+}
 
 
 class WriterLock:
@@ -56,15 +65,15 @@ class Session:
         """The driver's own connection, for the hot SQL."""
         return self.connection.connection.driver_connection
 
+    def writing(self) -> AbstractContextManager[None]:
+        """The right to write, without a transaction: SQLite's writers take turns."""
+        return self._lock if self._lock is not None else nullcontext()
+
     @contextmanager
     def write(self) -> Iterator[Connection]:
         """A write transaction: committed on leaving, rolled back on any exception."""
-        if self._lock is None:
-            with self.connection.begin():
-                yield self.connection
-        else:
-            with self._lock, self.connection.begin():
-                yield self.connection
+        with self.writing(), self.connection.begin():
+            yield self.connection
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
@@ -170,11 +179,12 @@ def unavailable(database: Database) -> Iterator[None]:
     """Turn a lost or refused connection into an error that says which database and what to check."""
     try:
         yield
-    except DBAPIError as error:
+    except Exception as error:
         if not is_connection_lost(error):
             raise
+        cause = error.orig if isinstance(error, DBAPIError) else error
         raise DatabaseUnavailable(
-            f"Cannot reach the database {database}: {str(error.orig).strip().splitlines()[0]}. "
+            f"Cannot reach the database {database}: {(str(cause).strip() or 'connection lost').splitlines()[0]}. "
             "Check that it runs and that DOCMILL_DATABASE_URL is right; `docmill doctor` looks at both."
         ) from error
 
@@ -219,7 +229,9 @@ def _sqlite_engine(database: Database) -> Engine:
         raise DatabaseUnavailable(
             f"The folder of the database {database} does not exist; create it or set DOCMILL_HOME to another."
         )
-    engine = create_engine(database.url, poolclass=NullPool, connect_args={"check_same_thread": False, "timeout": 60})
+    engine = create_engine(
+        database.url, poolclass=QueuePool, pool_size=4, connect_args={"check_same_thread": False, "timeout": 60}
+    )
 
     @event.listens_for(engine, "connect")
     def _configure(raw: Any, _record: object) -> None:
@@ -240,7 +252,7 @@ def _sqlite_engine(database: Database) -> Engine:
 
 def _postgres_engine(database: Database, pool: type[Pool], settings: tuple[str, ...] = ()) -> Engine:
     limits: dict[str, Any] = {"pool_size": 5, "max_overflow": 20, "pool_pre_ping": True} if pool is QueuePool else {}
-    engine = create_engine(database.url, poolclass=pool, **limits)
+    engine = create_engine(database.url, poolclass=pool, connect_args=dict(_POSTGRES_PATIENCE), **limits)
 
     @event.listens_for(engine, "connect")
     def _configure(raw: Any, _record: object) -> None:

@@ -89,6 +89,8 @@ class Batch:
     submissions: Sequence[NewJob] = ()
     claims: Sequence[QueueClaim] = ()
     worker: str | None = None
+    check: bool = True
+    """Look first which submissions exist already. Off: they are new as far as we know; if not, the commit fails."""
     wait: bool = True
     """Wait for the locks of reported jobs. The sweeper does not: what somebody holds is being looked after."""
     reserve: Callable[[str], bool] | None = None

@@ -4,17 +4,17 @@ import inspect
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, Protocol, TypeVar
 
 import orjson
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, TextClause, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from docmill.engine.batch import StepRun
 from docmill.engine.retry import attempt_settings
 from docmill.model.errors import PermanentError
-from docmill.model.ids import derived_id
-from docmill.plugin import FollowUp
+from docmill.plugin import Database, FollowUp
 
 T = TypeVar("T")
 
@@ -65,10 +65,6 @@ class Context:
         return effect_key(self._run)
 
     @property
-    def token(self) -> str:
-        return derived_id("token", *self._run.key)
-
-    @property
     def model(self) -> Mapping[str, object]:
         return attempt_settings(self._run.step, failures=self._run.state.failures)
 
@@ -96,10 +92,20 @@ class Context:
 def to_json(value: object, what: str) -> str:
     """JSON text of a value a plug-in gave us, or an error that says what is wrong with it."""
     try:
-        return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode()
+        stored = orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode()
     except (TypeError, ValueError) as error:
-        message = f"{what} cannot be stored as JSON: {error}. Return dicts, lists, text, numbers, booleans or None."
-        raise PermanentError(message.capitalize()) from error
+        raise PermanentError(
+            f"Cannot store {what} as JSON: {error}. Use dicts, lists, text, numbers, booleans and None."
+        ) from error
+    if "\\u0000" in stored:
+        raise PermanentError(f"Cannot store {what}: it contains a NUL character, which databases refuse. Remove it.")
+    return stored
+
+
+@lru_cache(maxsize=512)
+def _prepared(statement: str) -> TextClause:
+    """Parsed once: SQLAlchemy keeps what it compiled for the same object."""
+    return text(statement)
 
 
 class AppliedDatabase:
@@ -111,8 +117,13 @@ class AppliedDatabase:
         self.error: SQLAlchemyError | None = None
         """The first database error outside a savepoint: it fails the apply even if it was swallowed."""
 
+    def raise_swallowed(self) -> None:
+        """Fail the apply that went on after a database error."""
+        if self.error is not None:
+            raise self.error
+
     def execute(self, statement: Any, parameters: Any = None) -> Any:
-        prepared = text(statement) if isinstance(statement, str) else statement
+        prepared = _prepared(statement) if isinstance(statement, str) else statement
         try:
             return self._connection.execute(prepared, parameters)
         except SQLAlchemyError as error:
@@ -133,7 +144,7 @@ class AppliedDatabase:
 class Applying:
     """`ApplyContext` for one apply."""
 
-    def __init__(self, run: StepRun, database: AppliedDatabase, now: datetime) -> None:
+    def __init__(self, run: StepRun, database: Database, now: datetime) -> None:
         self.db = database
         self.job_id = run.job.id
         self.org_id = run.job.org_id

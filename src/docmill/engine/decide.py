@@ -232,10 +232,13 @@ def _advance(fold: _Fold) -> None:
     """Everything that follows from the settled statuses: skips, readiness, the job's own status."""
     if fold.job.finished:
         return
-    if _failing(fold):
+    # The common case is a job in which nothing has gone wrong: then there is nothing to skip.
+    troubled = any(step.status is StepStatus.FAILED or step.reason is not None for step in fold.steps)
+    if troubled and _failing(fold):
         _skip_unstarted(fold)
     else:
-        _skip_dependents(fold)
+        if troubled:
+            _skip_dependents(fold)
         _make_ready(fold)
     fold.put_job(_job_status(fold))
 
@@ -303,7 +306,7 @@ def _make_ready(fold: _Fold) -> None:
 
 
 def _job_status(fold: _Fold) -> JobStatus:
-    statuses = {step.status for step in fold.steps}
+    statuses = [step.status for step in fold.steps]
     if all(status.settled for status in statuses):
         return _final_status(fold)
     if StepStatus.IN_PROGRESS in statuses:

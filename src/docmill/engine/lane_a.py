@@ -4,28 +4,32 @@ There is no timer: while one transaction commits, reports gather; when it ends, 
 """
 
 import logging
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from threading import Condition
 from time import monotonic
 
+import orjson
+
 from docmill.db.database import Database
 from docmill.engine.batch import Batch, Outcome, Part, QueueClaim, Report, StepRun
 from docmill.engine.bell import CONTROL, Bell
-from docmill.engine.events import Released
+from docmill.engine.events import Checkpointed, Completed, Failed, Released, Suspended
 from docmill.engine.failpoints import failpoint
 from docmill.engine.inflight import Inflight
 from docmill.engine.lane import StoreThread
 from docmill.engine.lease import Lease
-from docmill.engine.pools import Slots
+from docmill.engine.pools import Reservation, Slots
 from docmill.engine.store import PlanSource, Store
 
 MAX_STEPS = 500
 MAX_BYTES = 4 * 1024 * 1024
 _POLL = 5.0
 """Seconds between looks at the queues when nobody rings."""
+_RING_GAP = 0.01
+"""Seconds between two rings to other processes."""
 _RECHECK = 0.05
 """Seconds until a step that seems lost is looked at again."""
 
@@ -72,6 +76,8 @@ class LaneA(StoreThread):
         self._wake = Condition()
         self._next_poll = 0.0
         self._recheck_at: float | None = None
+        self._unrung: set[str] = set()
+        self._ring_at = 0.0
         self.clock_offset = timedelta(0)
         """The database's clock minus ours."""
 
@@ -102,8 +108,10 @@ class LaneA(StoreThread):
     def queues(self) -> tuple[str, ...]:
         return self._slots.queues
 
-    def take_over(self, outcome: Outcome) -> None:
+    def take_over(self, outcome: Outcome, doubtful: bool) -> None:
         """What lane B's transaction started and left ready."""
+        if doubtful:
+            self.ring(frozenset({CONTROL}))
         if outcome.started:
             self._inflight.add(outcome.started)
             self._on_started(outcome.started)
@@ -137,6 +145,7 @@ class LaneA(StoreThread):
                 return
             if not self._lease.hold(self.stopping.is_set):
                 return
+            self._ring_others()
             if reconcile:
                 self._look_after_own()
             if items or claims:
@@ -148,7 +157,8 @@ class LaneA(StoreThread):
             while True:
                 self._due_timers()
                 claims = self._claims()
-                if self._items or claims or self._reconcile or self.stopping.is_set():
+                late = bool(self._unrung) and monotonic() >= self._ring_at
+                if self._items or claims or late or self._reconcile or self.stopping.is_set():
                     break
                 self._wake.wait(self._patience())
             reconcile, self._reconcile = self._reconcile, False
@@ -162,6 +172,8 @@ class LaneA(StoreThread):
 
     def _patience(self) -> float:
         patience = (self._recheck_at or self._next_poll) - monotonic()
+        if self._unrung:
+            patience = min(patience, self._ring_at - monotonic())
         if self._timers:
             patience = min(patience, (self._timers[0][0] - self.now()).total_seconds())
         return max(0.0, patience)
@@ -191,36 +203,51 @@ class LaneA(StoreThread):
         return claims
 
     def _commit(self, items: list[Item], claims: list[QueueClaim]) -> None:
+        try:
+            self._commit_together(items, claims)
+        except Exception as error:
+            if not items:
+                raise
+            # One of them holds something that the database refuses. The others must not suffer for it.
+            log.warning("lane A: a batch of %d was refused, going one by one: %s", len(items), error)
+            for claim in claims:
+                self._slots.release(claim.queue, claim.limit)
+            for item in items:
+                self._commit_alone(item)
+
+    def _commit_alone(self, item: Item) -> None:
+        try:
+            self._commit_together([item], [])
+        except Exception as error:
+            replacement = _refused(item, error)
+            if replacement is None:
+                raise
+            self._commit_together([replacement], [])
+
+    def _commit_together(self, items: list[Item], claims: list[QueueClaim]) -> None:
         reports = [item for item in items if isinstance(item.entry, Report)]
         parts = [item for item in items if isinstance(item.entry, Part)]
-        for item in reports:
-            if item.queue is not None:
-                self._slots.release(item.queue)
         worker = self._lease.worker_id
+        # The slots of finished steps are free once we commit: what follows may use them in the same transaction.
+        freed = Counter(item.queue for item in reports if item.queue is not None)
 
         def work(store: Store) -> Outcome:
-            reserved: list[str] = []
-
-            def reserve(queue: str) -> bool:
-                if self._slots.reserve(queue):
-                    reserved.append(queue)
-                    return True
-                return False
-
+            reservation = Reservation(self._slots, freed)
             try:
-                return store.commit(
+                outcome = store.commit(
                     Batch(
                         reports=[item.entry for item in reports],  # type: ignore[misc]  # sorted out above
                         parts=[item.entry for item in parts],  # type: ignore[misc]
                         claims=claims,
                         worker=worker,
-                        reserve=reserve,
+                        reserve=reservation.take,
                     )
                 )
             except BaseException:
-                for queue in reserved:
-                    self._slots.release(queue)
+                reservation.undo()
                 raise
+            reservation.settle()
+            return outcome
 
         outcome, doubtful = self.persist(work)
         self._settle(outcome, claims)
@@ -257,7 +284,18 @@ class LaneA(StoreThread):
         if outcome.left_ready:
             with self._wake:
                 self._hints.update(queue for queue in outcome.left_ready if queue in self._turns)
-            self._bell.ring(outcome.left_ready)
+                # What we have room for we claim ourselves in the next transaction.
+                self._unrung.update(queue for queue in outcome.left_ready if not self._slots.has_free(queue))
+        self._ring_others()
+
+    def _ring_others(self) -> None:
+        """Tell other processes, but not a hundred times a second."""
+        with self._wake:
+            if not self._unrung or monotonic() < self._ring_at:
+                return
+            queues, self._unrung = self._unrung, set()
+            self._ring_at = monotonic() + _RING_GAP
+        self._bell.ring(queues)
 
     @staticmethod
     def _tell(item: Item, good: bool) -> None:
@@ -281,3 +319,19 @@ class LaneA(StoreThread):
             ]
             self.persist(lambda store: store.commit(Batch(reports=reports)))
             self.ring(frozenset(self._slots.queues))
+
+
+def _refused(item: Item, error: Exception) -> Item | None:
+    """What to report instead of a report that the database refuses; None: there is nothing to put in its place."""
+    match item.entry:
+        case Report(event=Checkpointed() | Completed() | Failed() | Suspended() as event):
+            message = f"The database refused the outcome of this step: {error}"[:500].replace("\0", "")
+            failed = Failed(
+                position=event.position,
+                epoch=event.epoch,
+                error=orjson.dumps({"code": "result_refused", "message": message}).decode(),
+                permanent=True,
+            )
+            return Item(Report(job_id=item.entry.job_id, event=failed), item.queue, item.done, 500)
+        case _:
+            return None

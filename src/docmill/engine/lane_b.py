@@ -22,9 +22,10 @@ from docmill.engine.failpoints import failpoint
 from docmill.engine.follow_ups import resolve_follow_ups
 from docmill.engine.lane import StoreThread
 from docmill.engine.lease import Lease
-from docmill.engine.pools import Slots
+from docmill.engine.pools import Reservation, Slots
 from docmill.engine.store import PlanSource, Store
 from docmill.engine.transaction import Transaction
+from docmill.engine.write_only import NeedsFullDatabase, WriteOnlyDatabase
 
 MAX_STEPS = 32
 
@@ -56,13 +57,15 @@ class LaneB(StoreThread):
         *,
         lease: Lease,
         slots: Slots,
-        on_outcome: Callable[[Outcome], None],
+        on_outcome: Callable[[Outcome, bool], None],
     ) -> None:
         super().__init__("lane-b", database, plans)
         self._lease = lease
         self._slots = slots
         self._on_outcome = on_outcome
         self._waiting: deque[Apply] = deque()
+        self._thorough: set[Callable[[Any, Any], None]] = set()
+        """Processors that were found to need more than the fast way."""
         self._wake = Condition()
 
     def put(self, apply: Apply) -> None:
@@ -102,6 +105,14 @@ class LaneB(StoreThread):
         return sorted(batch, key=lambda apply: (apply.run.job.entity_type, apply.run.job.entity_id))
 
     def _apply_all(self, batch: list[Apply]) -> None:
+        if not any(apply.processor in self._thorough for apply in batch):
+            try:
+                self._commit(batch, write_only=True)
+                return
+            except NeedsFullDatabase:
+                pass
+            except Exception as error:
+                log.debug("lane B: %d applies go the full way: %s", len(batch), error)
         try:
             self._commit(batch)
         except Exception as error:
@@ -115,53 +126,60 @@ class LaneB(StoreThread):
                 except Exception as own:
                     apply.failed(own)
 
-    def _commit(self, batch: Sequence[Apply]) -> None:
+    def _commit(self, batch: Sequence[Apply], *, write_only: bool = False) -> None:
         """Apply and complete in one transaction, tried again for as long as only the database is at fault."""
-        outcome, _ = self.persist(lambda store: self._transact(store, batch))
+        outcome, doubtful = self.persist(lambda store: self._transact(store, batch, write_only))
         for apply in batch:
             apply.done()
-        self._on_outcome(outcome)
+        self._on_outcome(outcome, doubtful)
 
-    def _transact(self, store: Store, batch: Sequence[Apply]) -> Outcome:
-        reserved: list[str] = []
+    def _transact(self, store: Store, batch: Sequence[Apply], write_only: bool) -> Outcome:
         # The slots of these steps are free once we commit: what follows may use them in the same transaction.
-        own = Counter(apply.run.queue for apply in batch)
-
-        def reserve(queue: str) -> bool:
-            if own[queue]:
-                own[queue] -= 1
-                return True
-            if self._slots.reserve(queue):
-                reserved.append(queue)
-                return True
-            return False
+        reservation = Reservation(self._slots, Counter(apply.run.queue for apply in batch))
 
         try:
             with store.session.write() as connection:
-                transaction = store.begin(connection)
+                transaction = store.begin()
                 plain = Batch(reports=[_completion(apply, ()) for apply in batch])
                 transaction.lock(plain)
-                reports = []
-                for apply in batch:
-                    run = apply.run
-                    # Read under the job's lock: what is ours now is ours until the commit.
-                    if transaction.holds(run.job.id, run.step.position, run.state.epoch):
-                        reports.append(_completion(apply, _run_processor(apply, connection, transaction)))
-                    else:
-                        reports.append(_completion(apply, ()))
-                complete = Batch(reports=reports, worker=self._lease.worker_id, reserve=reserve)
+                if write_only:
+                    reports = self._write_only(batch, connection, transaction)
+                else:
+                    reports = [_applied(apply, AppliedDatabase(connection), connection, transaction) for apply in batch]
+                complete = Batch(reports=reports, worker=self._lease.worker_id, reserve=reservation.take)
                 accepted = transaction.fold(reports)
                 outcome = transaction.finish(complete, accepted)
                 failpoint("commit.inside")
             store.remember(transaction.known())
             failpoint("commit.after")
         except BaseException:
-            for queue in reserved:
-                self._slots.release(queue)
+            reservation.undo()
             raise
-        for queue, count in own.items():
-            self._slots.release(queue, count)
+        reservation.settle()
         return outcome
+
+    def _write_only(self, batch: Sequence[Apply], connection: Connection, transaction: Transaction) -> list[Report]:
+        database = WriteOnlyDatabase(connection)
+        reports = []
+        with database.together():
+            for apply in batch:
+                try:
+                    reports.append(_applied(apply, database, connection, transaction))
+                except NeedsFullDatabase:
+                    self._thorough.add(apply.processor)
+                    raise
+        return reports
+
+
+def _applied(
+    apply: Apply, database: AppliedDatabase | WriteOnlyDatabase, connection: Connection, transaction: Transaction
+) -> Report:
+    """Run the processor, if the step is still ours, and say what to complete."""
+    run = apply.run
+    # Read under the job's lock: what is ours now is ours until the commit.
+    if not transaction.holds(run.job.id, run.step.position, run.state.epoch):
+        return _completion(apply, ())
+    return _completion(apply, _run_processor(apply, database, connection, transaction))
 
 
 def _completion(apply: Apply, follow_ups: tuple[NewJob, ...]) -> Report:
@@ -170,12 +188,14 @@ def _completion(apply: Apply, follow_ups: tuple[NewJob, ...]) -> Report:
     return Report(job_id=run.job.id, event=event, follow_ups=(*apply.follow_ups, *follow_ups))
 
 
-def _run_processor(apply: Apply, connection: Connection, transaction: Transaction) -> tuple[NewJob, ...]:
-    database = AppliedDatabase(connection)
+def _run_processor(
+    apply: Apply, database: AppliedDatabase | WriteOnlyDatabase, connection: Connection, transaction: Transaction
+) -> tuple[NewJob, ...]:
     context = Applying(apply.run, database, transaction.now)
     failpoint("apply.before")
     apply.processor(context, orjson.loads(apply.result))
-    if database.error is not None:
-        raise database.error
+    database.raise_swallowed()
     failpoint("apply.after")
+    if isinstance(database, WriteOnlyDatabase) and context.follow_ups:
+        database.refuse()
     return resolve_follow_ups(connection, apply.run, context.follow_ups, offset=len(apply.follow_ups))

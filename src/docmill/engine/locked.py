@@ -144,12 +144,12 @@ class LockedJob:
         """All that happened to the job in this transaction, as one link of its chain."""
         head = self.was.head
         keys = self.plan.steps
-        record: dict[str, object] = {}
+        # From where the job stood before this transaction to where it stands now, whatever it passed through.
+        was, now = self.was.state.status, self.state.status
+        record: dict[str, object] = {} if was is now else {"job": [was, now]}
         steps = []
         for position, before, after, reason in self.transitions:
-            if position is None:
-                record["job"] = [before, after]
-            else:
+            if position is not None:
                 entry = [keys[position].step_key, before, after]
                 steps.append([*entry, reason] if reason else entry)
         record["steps"] = steps

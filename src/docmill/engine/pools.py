@@ -4,6 +4,7 @@ A pool has `capacity` slots; a slot is busy from the claim of a step until its o
 several workers down wait in the pool's suspect queue and run one at a time in the whole process.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from threading import Lock
@@ -108,3 +109,33 @@ class Slots:
                 )
                 for name, pool in self.pools.items()
             ]
+
+
+class Reservation:
+    """Slots for steps claimed on the spot: first those that the committing steps leave, then free ones."""
+
+    def __init__(self, slots: Slots, leaving: Counter[str]) -> None:
+        self._slots = slots
+        self._leaving = Counter(leaving)
+        self._taken: list[str] = []
+
+    def take(self, queue: str) -> bool:
+        """Take a slot for a step of this queue, if there is one."""
+        if self._leaving[queue]:
+            self._leaving[queue] -= 1
+            return True
+        if self._slots.reserve(queue):
+            self._taken.append(queue)
+            return True
+        return False
+
+    def undo(self) -> None:
+        """The transaction failed: nothing was claimed, and nothing left."""
+        for queue in self._taken:
+            self._slots.release(queue)
+
+    def settle(self) -> None:
+        """The transaction stands: slots that were left and not taken are free."""
+        for queue, count in self._leaving.items():
+            if count:
+                self._slots.release(queue, count)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from random import random
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -43,8 +43,17 @@ from docmill.templates.times import instant
 log = logging.getLogger("docmill.engine")
 
 _THREADS = 32
+_TICK = 0.1
+"""Seconds between looks at the time-outs."""
 _SOFT = 0.9
 """Share of the time-out after which a step is asked to wind up."""
+
+
+class _Running(NamedTuple):
+    task: "asyncio.Task[None]"
+    context: Context
+    since: float
+    timeout: float
 
 
 class Runner:
@@ -60,9 +69,11 @@ class Runner:
         self._children = children
         self._loop = asyncio.get_running_loop()
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="docmill-step")
-        self._tasks: dict[Key, tuple[asyncio.Task[None], Context]] = {}
+        self._tasks: dict[Key, _Running] = {}
         self._lost: set[Key] = set()
-        self._idle = asyncio.Event()
+        self._timed_out: set[Key] = set()
+        self._ticking: asyncio.TimerHandle | None = None
+        self._needs: dict[int, frozenset[str]] = {}
         self.lane_a: LaneA
         self.lane_b: LaneB
 
@@ -79,27 +90,42 @@ class Runner:
     # On the loop.
 
     def _start(self, runs: Sequence[StepRun]) -> None:
+        now = self._loop.time()
         for run in runs:
             context = Context(run, self)
             task = self._loop.create_task(self._execute(run, context))
-            self._tasks[run.key] = (task, context)
+            self._tasks[run.key] = _Running(task, context, now, run.step.timeout)
+        if self._ticking is None and self._tasks:
+            self._tick()
 
     def _drop(self, keys: Sequence[Key]) -> None:
         for key in keys:
             entry = self._tasks.get(key)
             if entry is not None:
                 self._lost.add(key)
-                entry[1].stopping = True
-                entry[0].cancel()
+                entry.context.stopping = True
+                entry.task.cancel()
+
+    def _tick(self) -> None:
+        """Time-outs, looked at together: two timers for every step would cost more than the steps."""
+        now = self._loop.time()
+        for key, running in self._tasks.items():
+            spent = now - running.since
+            if spent >= running.timeout:
+                self._timed_out.add(key)
+                running.task.cancel()
+            elif spent >= running.timeout * _SOFT:
+                running.context.stopping = True
+        self._ticking = self._loop.call_later(_TICK, self._tick) if self._tasks else None
 
     async def drain(self, grace: float) -> None:
         """Let running steps end; after the grace, give back what is left."""
-        tasks = [task for task, context in self._tasks.values()]
-        for _, context in self._tasks.values():
-            context.stopping = True
+        tasks = [running.task for running in self._tasks.values()]
+        for running in self._tasks.values():
+            running.context.stopping = True
         if tasks:
             await asyncio.wait(tasks, timeout=grace)
-        left = [task for task, _ in self._tasks.values()]
+        left = [running.task for running in self._tasks.values()]
         for task in left:
             task.cancel()
         if left:
@@ -108,18 +134,13 @@ class Runner:
 
     async def _execute(self, run: StepRun, context: Context) -> None:
         """One attempt from claim to report."""
-        planned = run.step
-        soft = self._loop.call_later(planned.timeout * _SOFT, setattr, context, "stopping", True)
-        deadline = _Deadline(self._loop, planned.timeout)
         try:
             event, result = await self._attempt(run, context)
         except asyncio.CancelledError:
-            event, result = self._interrupted(run, deadline), None
+            event, result = self._interrupted(run), None
         except Exception as error:
             event, result = self._failure(run, error), None
         finally:
-            soft.cancel()
-            deadline.cancel()
             self._tasks.pop(run.key, None)
         if run.key in self._lost:
             self._lost.discard(run.key)
@@ -139,7 +160,10 @@ class Runner:
             )
         if run.state.checkpointed:
             return await self._conclude(run, context, step_type, await self._loader.result(run), stored=True)
-        needs = _needs(planned, step_type)
+        # Plans are kept for good, so their steps can be known by identity.
+        needs = self._needs.get(id(planned))
+        if needs is None:
+            needs = self._needs[id(planned)] = _needs(planned, step_type)
         scope = await self._loader.scope(run, needs) if needs else Scope()
         if planned.condition is not None and not conditions.parse(planned.condition).holds(scope.names()):
             return Skipped(position=position, epoch=epoch), None
@@ -257,9 +281,10 @@ class Runner:
 
         return resolve
 
-    def _interrupted(self, run: StepRun, deadline: "_Deadline") -> StepEvent:
+    def _interrupted(self, run: StepRun) -> StepEvent:
         position, epoch = run.step.position, run.state.epoch
-        if deadline.passed:
+        if run.key in self._timed_out:
+            self._timed_out.discard(run.key)
             error = errors.RetryableError(f"The step took longer than its time-out of {run.step.timeout:g} s.")
             return self._failure(run, error, code="timed_out")
         return Released(position=position, epoch=epoch)
@@ -278,7 +303,7 @@ class Runner:
             log.warning("step %s of job %s failed", run.step.step_key, run.job.id, exc_info=error)
         record = {
             "code": code or (error.code if isinstance(error, errors.DocmillError) else "exception"),
-            "message": str(error)[:2000] if known else f"{type(error).__name__}: {error}"[:2000],
+            "message": _storable(str(error) if known else f"{type(error).__name__}: {error}"),
             "attempt": run.state.failures + 1,
         }
         permanent = isinstance(error, errors.PermanentError)
@@ -309,23 +334,6 @@ class Runner:
         return await self._children.run(function, arguments, timeout)
 
 
-class _Deadline:
-    """Cancels the current task when its time is up, and remembers that it was this."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop, seconds: float) -> None:
-        self.passed = False
-        self._task = asyncio.current_task(loop)
-        self._handle = loop.call_later(seconds, self._fire)
-
-    def _fire(self) -> None:
-        self.passed = True
-        if self._task is not None:
-            self._task.cancel()
-
-    def cancel(self) -> None:
-        self._handle.cancel()
-
-
 def _needs(planned: PlanStep, step_type: StepType) -> frozenset[str]:
     """What must be loaded before the compute: what the function asks for, and what its expressions name."""
     names = set(step_type.needs)
@@ -336,6 +344,11 @@ def _needs(planned: PlanStep, step_type: StepType) -> frozenset[str]:
         if expression is not None:
             names |= conditions.parse(expression).names
     return frozenset(names - {"input"})
+
+
+def _storable(message: str) -> str:
+    """A message as any database takes it: not endless, no NUL, no broken surrogates."""
+    return message[:2000].replace("\0", "").encode("utf-8", "replace").decode()
 
 
 def _no_processor(context: Any, result: Any) -> None:

@@ -5,10 +5,7 @@ Lanes, sweeper and services share this door; `transaction` does the work behind 
 
 from collections.abc import Iterable
 
-from sqlalchemy import Connection, select
-
 from docmill.db.database import Session
-from docmill.db.tables import templates
 from docmill.engine.batch import Batch, Outcome
 from docmill.engine.failpoints import failpoint
 from docmill.engine.locked import KnownJob
@@ -27,15 +24,14 @@ class PlanSource:
     def __init__(self) -> None:
         self._plans: dict[str, Plan] = {}
 
-    def get(self, template_id: str, connection: Connection) -> Plan:
+    def get(self, template_id: str, sql: HotSql) -> Plan:
         """The plan of this template version; NotFound when there is no such version."""
         plan = self._plans.get(template_id)
         if plan is None:
-            query = select(templates.c.definition).where(templates.c.id == template_id)
-            definition = connection.execute(query).scalar()
-            if definition is None:
+            document = sql.load_template(template_id)
+            if document is None:
                 raise NotFound(f"There is no process template version with id {template_id}.", template_id=template_id)
-            plan = self._plans[template_id] = plan_from_document(definition)
+            plan = self._plans[template_id] = plan_from_document(document)
         return plan
 
 
@@ -53,17 +49,17 @@ class Store:
 
         Raises what the driver raises; then nothing was done, or (a commit whose answer was lost) all of it.
         """
-        with self.session.write() as connection:
-            transaction = self.begin(connection)
+        with self.session.writing(), self.sql.transaction():
+            transaction = self.begin()
             outcome = transaction.run(batch)
             failpoint("commit.inside")
         self.remember(transaction.known())
         failpoint("commit.after")
         return outcome
 
-    def begin(self, connection: Connection) -> Transaction:
+    def begin(self) -> Transaction:
         """The work of a transaction that the caller has opened and will commit (lane B, around its processors)."""
-        return Transaction(self.sql, self.plans, connection, self._known)
+        return Transaction(self.sql, self.plans, self._known)
 
     def remember(self, jobs: Iterable[KnownJob]) -> None:
         """Keep the committed state of these jobs, so that their steps need not be read again."""

@@ -8,8 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from sqlalchemy import Connection
-
 from docmill.engine.batch import Batch, NewJob, Outcome, Part, QueueClaim, Report, StepRun
 from docmill.engine.events import Claimed, Submitted
 from docmill.engine.failpoints import failpoint
@@ -28,22 +26,21 @@ _Start = tuple[LockedJob, int, bool]
 class Plans(Protocol):
     """Where compiled plans come from."""
 
-    def get(self, template_id: str, connection: Connection) -> Plan: ...
+    def get(self, template_id: str, sql: HotSql) -> Plan: ...
 
 
 class Transaction:
     """The work of one commit, inside the transaction that the store opened."""
 
-    def __init__(self, sql: HotSql, plans: Plans, connection: Connection, known: Mapping[str, KnownJob]) -> None:
+    def __init__(self, sql: HotSql, plans: Plans, known: Mapping[str, KnownJob]) -> None:
         self._sql = sql
         self._plans = plans
-        self._connection = connection
         self._cache = known
         self._jobs: dict[str, LockedJob] = {}
         self._new: dict[str, tuple[LockedJob, str | None]] = {}
         self._written: list[KnownJob] = []
-        self.now = sql.now()
-        """The database's clock, the same for all of the transaction."""
+        self.now: datetime
+        """The database's clock, the same for all of the transaction; known once `lock` was called."""
 
     def run(self, batch: Batch) -> Outcome:
         """The whole batch, in lock order: reports, claims, writes."""
@@ -53,7 +50,8 @@ class Transaction:
     def lock(self, batch: Batch) -> None:
         """Lock the jobs that the batch speaks of, in id order; waiting, unless the batch is one that never waits."""
         ids = sorted({report.job_id for report in batch.reports} | {part.job_id for part in batch.parts})
-        self._load(self._sql.lock_jobs(ids) if batch.wait else self._sql.try_lock_jobs(ids))
+        self.now, versions = self._sql.begin(ids, wait=batch.wait)
+        self._load(versions)
 
     def holds(self, job_id: str, position: int, epoch: int) -> bool:
         """Whether this epoch has the right to the running step; an answer that stays true until the commit."""
@@ -77,7 +75,7 @@ class Transaction:
         follow_ups = [
             job for report, good in zip(batch.reports, accepted, strict=True) if good for job in report.follow_ups
         ]
-        self._take_in([*batch.submissions, *follow_ups])
+        self._take_in([*batch.submissions, *follow_ups], check=batch.check or bool(follow_ups))
         started = self._claim_on_the_spot(batch)
         exhausted = self._claim_from_queues(batch, started)
         self._write([part for part, good in zip(batch.parts, parts, strict=True) if good])
@@ -105,32 +103,30 @@ class Transaction:
         for job_id, version in versions.items():
             known = self._cache.get(job_id)
             if known is not None and known.version == version:
-                self._jobs[job_id] = LockedJob(known, self._plans.get(known.head.template_id, self._connection))
+                self._jobs[job_id] = LockedJob(known, self._plans.get(known.head.template_id, self._sql))
             else:
                 missing.append(job_id)
         if not missing:
             return
-        rows = self._sql.load_jobs(missing)
-        stored: dict[tuple[str, int], StepState] = {
-            (step.job_id, step.position): step.state for step in self._sql.load_steps(missing)
-        }
+        rows, steps_of = self._sql.load(missing)
+        stored = {(step.job_id, step.position): step.state for step in steps_of}
         untouched = StepState()
         for row in rows:
-            plan = self._plans.get(row.head.template_id, self._connection)
+            plan = self._plans.get(row.head.template_id, self._sql)
             steps = tuple(stored.get((row.head.id, position), untouched) for position in range(len(plan.steps)))
             state = JobState(_JOB_STATUS[row.status], steps, row.run)
             self._jobs[row.head.id] = LockedJob(KnownJob(row.version, row.head, state, bytes(row.chain)), plan)
 
-    def _take_in(self, new_jobs: Sequence[NewJob]) -> None:
+    def _take_in(self, new_jobs: Sequence[NewJob], *, check: bool) -> None:
         """Plan new jobs. An id that exists already was submitted before and is left alone."""
         if not new_jobs:
             return
-        taken = self._sql.existing_jobs([job.id for job in new_jobs])
+        taken = self._sql.existing_jobs([job.id for job in new_jobs]) if check else set()
         for new in new_jobs:
             if new.id in taken:
                 continue
             taken.add(new.id)
-            plan = self._plans.get(new.template_id, self._connection)
+            plan = self._plans.get(new.template_id, self._sql)
             head = JobHead(
                 new.id,
                 new.org_id,
@@ -166,36 +162,55 @@ class Transaction:
         exhausted = set()
         for claim in batch.claims:
             left = claim.limit
-            for org_id, rank, share in self._shares(claim):
-                limit = min(share, left)
-                found = self._sql.lock_candidates(claim.queue, org_id, rank, self.now, limit, list(self._jobs))
-                self._load({candidate.job_id: candidate.version for candidate in found})
-                for candidate in found:
-                    job = self._jobs[candidate.job_id]
-                    if job.fold(Claimed(position=candidate.position, worker=batch.worker or ""), self.now):
-                        started.append((job, candidate.position, False))
-                        left -= 1
-                if left <= 0:
-                    break
-            else:
+            waiting = self._waiting(claim)
+            taken = dict.fromkeys(((org_id, rank) for org_id, ranks in waiting for rank in ranks), 0)
+            # Organisations in turn: an even share for each first, then what is left to whoever has more.
+            share = -(-claim.limit // len(waiting)) if waiting else 0
+            for allowance in (share, claim.limit) if len(waiting) > 1 else (share,):
+                for org_id, ranks in waiting:
+                    room = min(allowance, left)
+                    for rank in ranks:
+                        if room and (org_id, rank) in taken:
+                            found = self._claim_some(claim.queue, org_id, rank, room, taken[org_id, rank], batch)
+                            started += found
+                            left -= len(found)
+                            taken[org_id, rank] += len(found)
+                            if len(found) < room:
+                                del taken[org_id, rank]
+                            room -= len(found)
+            if left:
                 exhausted.add(claim.queue)
         return frozenset(exhausted)
 
-    def _shares(self, claim: QueueClaim) -> Iterator[tuple[str, int, int]]:
-        """Organisations in turn: an even share for each first, then what is left to whoever has more."""
+    def _waiting(self, claim: QueueClaim) -> list[tuple[str, list[int]]]:
+        """The organisations with something in the queue, beginning with the one whose turn it is; ranks in order."""
         ranks: dict[str, list[int]] = {}
         for org_id, rank in self._sql.ready_queues(claim.queue):
             ranks.setdefault(org_id, []).append(rank)
-        if not ranks:
-            return
-        in_order = sorted(ranks)
-        turn = claim.turn % len(in_order)
-        in_order = in_order[turn:] + in_order[:turn]
-        share = -(-claim.limit // len(in_order))
-        for allowance in (share, claim.limit) if len(in_order) > 1 else (claim.limit,):
-            for org_id in in_order:
-                for rank in sorted(ranks[org_id]):
-                    yield org_id, rank, allowance
+        in_order = [(org_id, sorted(ranks[org_id])) for org_id in sorted(ranks)]
+        turn = claim.turn % len(in_order) if in_order else 0
+        return in_order[turn:] + in_order[:turn]
+
+    def _claim_some(self, queue: str, org_id: str, rank: int, limit: int, taken: int, batch: Batch) -> list[_Start]:
+        """Up to `limit` due steps; fewer only when there are no more that nobody else holds.
+
+        Candidates that this transaction has claimed (`taken`) or settled still look ready in the database, and others
+        may have been claimed between the look and the lock: they must not use up the limit.
+        """
+        started: list[_Start] = []
+        asked = limit + taken
+        while True:
+            found = self._sql.lock_candidates(queue, org_id, rank, self.now, asked)
+            self._load({entry.job_id: entry.version for entry in found if entry.job_id not in self._jobs})
+            for candidate in found:
+                job = self._jobs[candidate.job_id]
+                if job.fold(Claimed(position=candidate.position, worker=batch.worker or ""), self.now):
+                    started.append((job, candidate.position, False))
+                    if len(started) == limit:
+                        return started
+            if len(found) < asked:
+                return started
+            asked += limit
 
     def _write(self, parts: Sequence[Part]) -> None:
         changed = [job for job in self._jobs.values() if job.changed]

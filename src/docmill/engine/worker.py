@@ -1,6 +1,7 @@
 """A worker process: one loop for computes, threads with a connection each for lanes, heartbeat, sweeper and readers."""
 
 import asyncio
+import gc
 import logging
 import sys
 from collections.abc import Callable, Sequence
@@ -30,6 +31,8 @@ log = logging.getLogger("docmill.engine")
 
 _SWITCH_INTERVAL = 0.001
 """Seconds a thread keeps the interpreter: the default of 5 ms would be added to every commit under load."""
+_GC_THRESHOLD = (50_000, 20, 20)
+"""The default of 700 objects makes the collector walk thousands of live records many times a second, for nothing."""
 
 
 def default_pools() -> tuple[PoolSettings, ...]:
@@ -112,6 +115,10 @@ class Worker:
     async def run(self) -> None:
         """Serve until stopped. Raises what ended a lane, should one end."""
         sys.setswitchinterval(_SWITCH_INTERVAL)
+        # What is loaded now stays; the small records of the engine come and go without cycles.
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(*_GC_THRESHOLD)
         self._loop = asyncio.get_running_loop()
         self._stop = asyncio.Event()
         settings, database, slots = self._settings, self._database, self._slots

@@ -1,7 +1,6 @@
 """Processing jobs as people use them: submit, look, follow, cancel, run again."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -13,8 +12,8 @@ from docmill.db.tables import job_events, job_steps, jobs, templates
 from docmill.engine.batch import Batch, NewJob, Report
 from docmill.engine.bell import CONTROL, Bell
 from docmill.engine.events import Cancelled, Rerun
-from docmill.engine.failpoints import failpoint
-from docmill.engine.store import PlanSource, Store
+from docmill.engine.store import PlanSource
+from docmill.engine.store_pool import StorePool
 from docmill.model.errors import Conflict, NotFound
 from docmill.model.ids import DEFAULT_ORG
 from docmill.model.statuses import JobStatus, StepStatus
@@ -94,12 +93,11 @@ class Jobs:
         self._database = database
         self._bell = bell
         self._org_id = org_id
-        self._plans = PlanSource()
+        self._stores = StorePool(database, PlanSource())
 
     def submit(self, new_jobs: Sequence[NewJob]) -> int:
         """Submit jobs in one transaction and wake the workers; how many of them were new."""
-        with self._store() as store:
-            outcome = store.commit(Batch(submissions=new_jobs))
+        outcome = self._stores.commit(Batch(submissions=new_jobs, check=False), again=Batch(submissions=new_jobs))
         self._bell.ring(outcome.left_ready)
         return outcome.submitted
 
@@ -120,9 +118,7 @@ class Jobs:
 
     def _change(self, job_id: str, event: Cancelled | Rerun, refusal: str) -> None:
         summary = self.get(job_id).summary
-        with self._store() as store:
-            outcome = store.commit(Batch(reports=[Report(job_id=job_id, event=event)]))
-            failpoint("cancel.inside")
+        outcome = self._stores.commit(Batch(reports=[Report(job_id=job_id, event=event)]))
         if not outcome.accepted[0]:
             raise Conflict(f"Job {job_id} ({summary.status}) {refusal}.", job_id=job_id)
         self._bell.ring(outcome.left_ready)
@@ -187,10 +183,9 @@ class Jobs:
             raise NotFound(f"There is no job {job_id}. `docmill jobs list` shows those there are.", job_id=job_id)
         return row
 
-    @contextmanager
-    def _store(self) -> Iterator[Store]:
-        with self._database.borrow() as session:
-            yield Store(session, self._plans)
+    def close(self) -> None:
+        """Let go of the connections."""
+        self._stores.close()
 
 
 def _is_id(text: str) -> bool:

@@ -61,7 +61,6 @@ select org_id, rank from pair"""
 LOCK_CANDIDATES = """
 select s.job_id, j.version, s.position from processing_job_steps s join processing_jobs j on j.id = s.job_id
 where s.status = 'READY' and s.queue = %s and s.org_id = %s and s.rank = %s and s.due_at <= %s
-  and s.job_id <> all(%s::uuid[])
 order by s.due_at, s.job_id limit %s
 for no key update of j skip locked"""
 
@@ -167,34 +166,44 @@ class PostgresSql:
     def _fetch(self, statement: str, parameters: Sequence[object]) -> list[Any]:
         return self._raw.execute(statement, parameters).fetchall()
 
-    def now(self) -> datetime:
-        value: datetime = self._fetch("select now()", ())[0][0]
-        return value
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        try:
+            # In pipeline mode BEGIN travels with the first statement.
+            with self._raw.pipeline():
+                yield
+                self._raw.commit()
+        except BaseException:
+            self._sent = []
+            if not self._raw.closed:
+                self._raw.rollback()
+            raise
 
-    def lock_jobs(self, ids: Sequence[str]) -> dict[str, int]:
-        return dict(self._fetch(LOCK_JOBS, [plain_array(ids)])) if ids else {}
+    def begin(self, ids: Sequence[str], *, wait: bool) -> tuple[datetime, dict[str, int]]:
+        now = self._raw.execute("select now()")
+        locked = self._raw.execute(LOCK_JOBS if wait else TRY_LOCK_JOBS, [plain_array(ids)]) if ids else None
+        clock: datetime = now.fetchall()[0][0]
+        return clock, dict(locked.fetchall()) if locked else {}
 
-    def try_lock_jobs(self, ids: Sequence[str]) -> dict[str, int]:
-        return dict(self._fetch(TRY_LOCK_JOBS, [plain_array(ids)])) if ids else {}
+    def load_template(self, template_id: str) -> dict[str, object] | None:
+        rows = self._fetch("select definition from process_templates where id = %s", [template_id])
+        return rows[0][0] if rows else None
 
-    def load_jobs(self, ids: Sequence[str]) -> list[JobRow]:
-        rows = self._fetch(LOAD_JOBS, [plain_array(ids)]) if ids else []
-        return [JobRow(JobHead(*row[:11]), *row[11:]) for row in rows]
-
-    def load_steps(self, ids: Sequence[str]) -> list[StepRow]:
-        rows = self._fetch(LOAD_STEPS, [plain_array(ids)]) if ids else []
-        return [
+    def load(self, ids: Sequence[str]) -> tuple[list[JobRow], list[StepRow]]:
+        if not ids:
+            return [], []
+        jobs = self._raw.execute(LOAD_JOBS, [plain_array(ids)])
+        steps = self._raw.execute(LOAD_STEPS, [plain_array(ids)])
+        return [JobRow(JobHead(*row[:11]), *row[11:]) for row in jobs.fetchall()], [
             StepRow(row[0], row[1], StepState._make((_STATUS[row[2]], *row[3:10], _REASON.get(row[10]))))
-            for row in rows
+            for row in steps.fetchall()
         ]
 
     def ready_queues(self, queue: str) -> list[tuple[str, int]]:
         return self._raw.execute(READY_QUEUES, {"queue": queue}).fetchall()
 
-    def lock_candidates(
-        self, queue: str, org_id: str, rank: int, now: datetime, limit: int, holding: Sequence[str]
-    ) -> list[Candidate]:
-        rows = self._fetch(LOCK_CANDIDATES, [queue, org_id, rank, now, plain_array(holding), limit])
+    def lock_candidates(self, queue: str, org_id: str, rank: int, now: datetime, limit: int) -> list[Candidate]:
+        rows = self._fetch(LOCK_CANDIDATES, [queue, org_id, rank, now, limit])
         return [Candidate(*row) for row in rows]
 
     def existing_jobs(self, ids: Sequence[str]) -> set[str]:
@@ -205,6 +214,8 @@ class PostgresSql:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
+        # What an earlier, failed transaction sent is none of ours.
+        self._sent.clear()
         with self._raw.pipeline():
             yield
         sent, self._sent = self._sent, []

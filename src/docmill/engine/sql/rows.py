@@ -114,24 +114,25 @@ class Candidate(NamedTuple):
 class HotSql(Protocol):
     """The engine's own statements. Each runs in the caller's transaction; none commits."""
 
-    def now(self) -> datetime:
-        """The database's clock, fixed for the transaction."""
+    def transaction(self) -> AbstractContextManager[None]:
+        """A write transaction of nothing but these statements, with as few round trips as the driver can do."""
 
-    def lock_jobs(self, ids: Sequence[str]) -> dict[str, int]:
-        """Lock these jobs in id order, waiting; id -> version of those that exist."""
+    def begin(self, ids: Sequence[str], *, wait: bool) -> tuple[datetime, dict[str, int]]:
+        """The database's clock, fixed for the transaction; and these jobs locked in id order: id -> version.
 
-    def load_jobs(self, ids: Sequence[str]) -> list[JobRow]:
-        """Jobs that are already locked, whole."""
+        Jobs that do not exist are left out; without `wait`, so are those that others hold.
+        """
 
-    def load_steps(self, ids: Sequence[str]) -> list[StepRow]:
-        """All stored steps of these jobs, without results."""
+    def load(self, ids: Sequence[str]) -> tuple[list[JobRow], list[StepRow]]:
+        """Jobs that are already locked, and all their stored steps, without results."""
+
+    def load_template(self, template_id: str) -> dict[str, object] | None:
+        """The stored document of a template version."""
 
     def ready_queues(self, queue: str) -> list[tuple[str, int]]:
         """The (organisation, rank) pairs that have a step due in this queue, without reading the queue itself."""
 
-    def lock_candidates(
-        self, queue: str, org_id: str, rank: int, now: datetime, limit: int, holding: Sequence[str]
-    ) -> list[Candidate]:
+    def lock_candidates(self, queue: str, org_id: str, rank: int, now: datetime, limit: int) -> list[Candidate]:
         """Due steps in order, their jobs locked without waiting; those others hold are passed over."""
 
     def existing_jobs(self, ids: Sequence[str]) -> set[str]:
@@ -162,9 +163,6 @@ class HotSql(Protocol):
 
     def overdue_steps(self, now: datetime, limit: int) -> list[tuple[str, int, int]]:
         """(job, position, epoch) of waiting steps whose deadline has passed."""
-
-    def try_lock_jobs(self, ids: Sequence[str]) -> dict[str, int]:
-        """Lock those of these jobs that nobody holds; id -> version."""
 
     def next_due(self, queues: Sequence[str], now: datetime) -> datetime | None:
         """When the next ready step of these queues that is not yet due will be."""

@@ -109,25 +109,35 @@ class SqliteSql:
     def __init__(self, raw: sqlite3.Connection) -> None:
         self._raw = raw
 
-    def now(self) -> datetime:
-        return datetime.now(UTC)
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        self._raw.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._raw.execute("COMMIT")
+        except BaseException:
+            if self._raw.in_transaction:
+                self._raw.execute("ROLLBACK")
+            raise
 
-    def lock_jobs(self, ids: Sequence[str]) -> dict[str, int]:
-        return dict(self._raw.execute(LOCK_JOBS, [_array(ids)])) if ids else {}
+    def begin(self, ids: Sequence[str], *, wait: bool) -> tuple[datetime, dict[str, int]]:
+        locked = dict(self._raw.execute(LOCK_JOBS, [_array(ids)])) if ids else {}
+        return datetime.now(UTC), locked
 
-    def try_lock_jobs(self, ids: Sequence[str]) -> dict[str, int]:
-        return self.lock_jobs(ids)
+    def load_template(self, template_id: str) -> dict[str, object] | None:
+        row = self._raw.execute("select definition from process_templates where id = ?", [template_id]).fetchone()
+        return orjson.loads(row[0]) if row else None
 
-    def load_jobs(self, ids: Sequence[str]) -> list[JobRow]:
-        rows = self._raw.execute(LOAD_JOBS, [_array(ids)]).fetchall() if ids else []
-        return [
+    def load(self, ids: Sequence[str]) -> tuple[list[JobRow], list[StepRow]]:
+        if not ids:
+            return [], []
+        array = _array(ids)
+        jobs = [
             JobRow(JobHead._make((*row[:7], orjson.loads(row[7]), *row[8:10], _time(row[10]))), *row[11:])
-            for row in rows
+            for row in self._raw.execute(LOAD_JOBS, [array])
         ]
-
-    def load_steps(self, ids: Sequence[str]) -> list[StepRow]:
-        rows = self._raw.execute(LOAD_STEPS, [_array(ids)]).fetchall() if ids else []
-        return [StepRow(row[0], row[1], _state(row[2:])) for row in rows]
+        steps = [StepRow(row[0], row[1], _state(row[2:])) for row in self._raw.execute(LOAD_STEPS, [array])]
+        return jobs, steps
 
     def ready_queues(self, queue: str) -> list[tuple[str, int]]:
         pairs: list[tuple[str, int]] = []
@@ -137,15 +147,12 @@ class SqliteSql:
             after = row
         return pairs
 
-    def lock_candidates(
-        self, queue: str, org_id: str, rank: int, now: datetime, limit: int, holding: Sequence[str]
-    ) -> list[Candidate]:
-        held = frozenset(holding)
-        rows = self._raw.execute(CANDIDATES, (queue, org_id, rank, iso(now), limit + len(held)))
-        return [Candidate(*row) for row in rows if row[0] not in held][:limit]
+    def lock_candidates(self, queue: str, org_id: str, rank: int, now: datetime, limit: int) -> list[Candidate]:
+        rows = self._raw.execute(CANDIDATES, (queue, org_id, rank, iso(now), limit))
+        return [Candidate(*row) for row in rows]
 
     def existing_jobs(self, ids: Sequence[str]) -> set[str]:
-        return set(self.lock_jobs(ids))
+        return {row[0] for row in self._raw.execute(LOCK_JOBS, [_array(ids)])} if ids else set()
 
     @contextmanager
     def writing(self) -> Iterator[None]:

@@ -1,0 +1,64 @@
+"""Stores for services: opened when needed, kept for the next call, given up when their connection is lost."""
+
+from queue import Empty, SimpleQueue
+
+from sqlalchemy.exc import IntegrityError
+
+from docmill.db.database import Database, is_connection_lost, is_transient, unavailable
+from docmill.engine.batch import Batch, Outcome
+from docmill.engine.store import PlanSource, Store
+
+_ATTEMPTS = 4
+
+
+class StorePool:
+    """Commits batches for any thread. A lost connection, a deadlock and the like are tried again a few times."""
+
+    def __init__(self, database: Database, plans: PlanSource) -> None:
+        self._database = database
+        self._plans = plans
+        self._idle: SimpleQueue[Store] = SimpleQueue()
+
+    def commit(self, batch: Batch, *, again: Batch | None = None) -> Outcome:
+        """Commit the batch. `again` is what to do instead when it has to be done once more (see `Batch.check`)."""
+        attempt = 1
+        while True:
+            store = self._take()
+            try:
+                outcome = store.commit(batch)
+            except Exception as error:
+                store.session.close()
+                if attempt >= _ATTEMPTS or not ((_collided(error) and again) or is_transient(error)):
+                    with unavailable(self._database):
+                        raise
+                # Of other connections that were open then, nothing good can be expected either.
+                if is_connection_lost(error):
+                    self.close()
+                attempt += 1
+                batch = again or batch
+            else:
+                self._idle.put(store)
+                return outcome
+
+    def _take(self) -> Store:
+        try:
+            return self._idle.get_nowait()
+        except Empty:
+            return Store(self._database.session(), self._plans)
+
+    def close(self) -> None:
+        """Let go of the idle connections."""
+        while True:
+            try:
+                self._idle.get_nowait().session.close()
+            except Empty:
+                return
+
+
+def _collided(error: BaseException) -> bool:
+    """Whether a row that was thought new existed already."""
+    import sqlite3
+
+    import psycopg
+
+    return isinstance(error, IntegrityError | psycopg.errors.UniqueViolation | sqlite3.IntegrityError)

@@ -1,0 +1,43 @@
+"""Every promise is kept on both databases: `world` comes once on SQLite and once on PostgreSQL."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from docmill.db.database import Database
+from docmill.testing.world import World, migrate
+from tests.conftest import PostgresCopies
+
+KINDS = ("sqlite", "postgresql")
+
+
+@pytest.fixture(scope="session")
+def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A SQLite database at the newest schema, to be copied."""
+    path = tmp_path_factory.mktemp("migrated") / "docmill.db"
+    migrate(f"sqlite:///{path}")
+    return path
+
+
+@pytest.fixture(params=KINDS)
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The URL of a migrated database without a row in it."""
+    if request.param == "postgresql":
+        copy_of: PostgresCopies = request.getfixturevalue("postgres_copy_of")
+        return copy_of("migrated", migrate)
+    path = tmp_path / "docmill.db"
+    shutil.copy(request.getfixturevalue("migrated_file"), path)
+    return f"sqlite:///{path}"
+
+
+@pytest.fixture
+def world(database_url: str, tmp_path: Path) -> Iterator[World]:
+    """A database with a store on it; what is in it when the test ends must be sound."""
+    world = World(Database(database_url), tmp_path / "run")
+    try:
+        yield world
+        world.check()
+    finally:
+        world.close()
