@@ -1,10 +1,11 @@
 """Docmill's own systems under test, and the figures that no peer has: where `bench` meets `bench.docmill`."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import psycopg
 
-from bench.docmill import growth, seed, system
+from bench.docmill import growth, memory, seed, system
 from bench.plan import DOCMILL_POSTGRES
 from bench.processes import BenchError
 from bench.results import Failure, Result, Work
@@ -24,11 +25,15 @@ def setup(home: Path) -> None:
 
 
 def figures(home: Path, servers: Servers) -> tuple[Result, ...]:
-    """Numbers that no peer has: `growth_time` and `growth_buffers`.
-
-    `enqueue_jobs_s` and `rss_mb` follow from W2 and W3 of `docmill-postgres`; a figure of that name given here wins.
-    """
-    try:
-        return growth.measure(home, servers)
-    except (BenchError, psycopg.Error, DocmillError) as error:
-        return (Failure(system=DOCMILL_POSTGRES, work=Work.W2, reason=f"Growth was not measured: {error}"),)
+    """Numbers that no peer has: `rss_mb`, `growth_time` and `growth_buffers`. `enqueue_jobs_s` follows from W2."""
+    measurements: dict[str, Callable[[], tuple[Result, ...]]] = {
+        "memory": lambda: (memory.measure(servers),),
+        "growth": lambda: growth.measure(home, servers),
+    }
+    results: list[Result] = []
+    for name, measure in measurements.items():
+        try:
+            results.extend(measure())
+        except (BenchError, psycopg.Error, DocmillError) as error:
+            results.append(Failure(system=DOCMILL_POSTGRES, work=Work.W3, reason=f"{name}: {error}"))
+    return tuple(results)

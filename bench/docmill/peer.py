@@ -1,6 +1,7 @@
 """The roles Docmill plays in processes of its own: preparing, submitting, working, counting."""
 
 import asyncio
+import logging
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -123,7 +124,8 @@ class DocmillPeer:
             return stored
 
     def work(self, index: int) -> None:
-        """Be a worker process."""
+        """Be a worker process; its log is shown when it ends before its time."""
+        logging.basicConfig(level=logging.INFO, format="%(asctime)s %(process)d %(name)s %(message)s")
         with opened(self._settings, self._variant) as app:
             asyncio.run(app.worker().run())
 
