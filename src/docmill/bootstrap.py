@@ -130,7 +130,7 @@ def _check_schema(app: App) -> None:
 def load_registry(modules: tuple[str, ...]) -> Registry:
     """All declared steps, processors and loaders."""
     registry = Registry()
-    names = ["docmill.steps.finish", *(point.value for point in entry_points(group=ENTRY_POINTS)), *modules]
+    names = ["docmill.steps.finish", *(point.module for point in entry_points(group=ENTRY_POINTS)), *modules]
     for name in dict.fromkeys(names):
         try:
             module = import_module(name)

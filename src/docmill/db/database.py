@@ -154,8 +154,12 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """A short read transaction."""
-        with unavailable(self), self.engine.connect().execution_options(docmill_read=True) as connection:
+        """A short read transaction: a look at one moment."""
+        options: dict[str, Any] = {"docmill_read": True}
+        if self.kind == "postgresql":
+            # As on SQLite, all statements of one look see the same moment.
+            options["isolation_level"] = "REPEATABLE READ"
+        with unavailable(self), self.engine.connect().execution_options(**options) as connection:
             yield connection
 
     @contextmanager

@@ -1,11 +1,13 @@
 """Named places where a test can make a process die, stop or fail. Free in production: one comparison with None.
 
 `DOCMILL_FAILPOINT=name:nth:action` arms one point: on its nth passing (from 1) the process is killed (`kill`), stopped
-(`stop`), made to raise (`raise`), or made to lose the answer of a commit that took place (`commit_then_raise`).
-Several are separated by commas.
+(`stop`), made to raise (`raise`), or made to lose the answer of a commit that took place (`commit_then_raise`: the
+transaction that passes `name` inside commits, and then the error comes). With `5%` for nth, each passing has that
+chance. Several are separated by commas.
 """
 
 import os
+import random
 import signal
 from collections.abc import Callable
 
@@ -24,8 +26,9 @@ NAMES = (
     "retry.scheduled",
     "part.recorded",
     "follow_up.inserted",
-    "cancel.inside",
-    "submit.inside",
+    "timer.due",
+    "cancel.stored",
+    "submit.stored",
     "worker.registered",
     "drain.begun",
 )
@@ -37,14 +40,20 @@ class FailpointRaised(RuntimeError):
 
 
 class _Armed:
-    def __init__(self, name: str, nth: int, action: str) -> None:
+    def __init__(self, name: str, when: str, action: str) -> None:
         self.name = name
-        self.left = nth
+        self.chance = float(when[:-1]) / 100 if when.endswith("%") else None
+        self.left = 0 if self.chance is not None else int(when)
         self.action = action
 
-    def pass_by(self) -> None:
+    def _due(self) -> bool:
+        if self.chance is not None:
+            return random.random() < self.chance
         self.left -= 1
-        if self.left != 0:
+        return self.left == 0
+
+    def pass_by(self) -> None:
+        if not self._due():
             return
         if self.action == "kill":
             os.kill(os.getpid(), signal.SIGKILL)
@@ -57,10 +66,14 @@ class _Armed:
 def _parse(text: str) -> dict[str, _Armed]:
     armed = {}
     for entry in filter(None, text.split(",")):
-        name, nth, action = entry.split(":")
+        name, when, action = entry.split(":")
         if name not in NAMES or action not in ("kill", "stop", "raise", "commit_then_raise"):
             raise ValueError(f"unknown failpoint or action: {entry}")
-        armed[name] = _Armed(name, int(nth), action)
+        if action == "commit_then_raise":
+            if name != "commit.inside":
+                raise ValueError(f"only a point inside a transaction can commit and then raise: {entry}")
+            name = "commit.after"
+        armed[name] = _Armed(name, when, action)
     return armed
 
 

@@ -242,11 +242,18 @@ class Transaction:
         ]
 
     def _unclaimed(self) -> Iterator[tuple[str, datetime]]:
-        """Queue and due time of every step that became ready here and was not taken."""
+        """Queue and due time of every step that became ready here and was not taken.
+
+        Also of steps that were ready before, for whoever claimed while we held their job passed over them and
+        believes the queue to be empty: without a word they would lie there until the next poll.
+        """
         for job in [*self._jobs.values(), *(job for job, _ in self._new.values())]:
-            for position in job.fresh():
-                step = job.state.steps[position]
-                yield queue_of(job.plan.steps[position], step), step.due_at or self.now
+            fresh = set(job.fresh())
+            for position, step in enumerate(job.state.steps):
+                if step.status is StepStatus.READY:
+                    due_at = step.due_at or self.now
+                    if position in fresh or due_at <= self.now:
+                        yield queue_of(job.plan.steps[position], step), due_at
 
 
 def _run_of(job: LockedJob, position: int, on_the_spot: bool) -> StepRun:

@@ -5,10 +5,13 @@ Ids travel as canonical UUID text: cheap to hash and to print, native `uuid` on 
 
 import hashlib
 import os
+import re
 import time
 
 DEFAULT_ORG = "00000000-0000-7000-8000-000000000001"
 """The organisation of a single-tenant installation."""
+
+_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def _canonical(value: int) -> str:
@@ -19,6 +22,11 @@ def _canonical(value: int) -> str:
 def _stamp(value: int, version: int) -> str:
     value &= ~(0xF << 76) & ~(0x3 << 62)
     return _canonical(value | version << 76 | 0x2 << 62)
+
+
+def is_id(text: str) -> bool:
+    """Whether this is an id as we write them: canonical UUID text, lower case."""
+    return _ID.fullmatch(text) is not None
 
 
 def new_id() -> str:

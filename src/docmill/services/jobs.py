@@ -12,10 +12,11 @@ from docmill.db.tables import job_events, job_steps, jobs, templates
 from docmill.engine.batch import Batch, NewJob, Report
 from docmill.engine.bell import CONTROL, Bell
 from docmill.engine.events import Cancelled, Rerun
+from docmill.engine.failpoints import failpoint
 from docmill.engine.store import PlanSource
 from docmill.engine.store_pool import StorePool
-from docmill.model.errors import Conflict, NotFound
-from docmill.model.ids import DEFAULT_ORG
+from docmill.model.errors import Conflict, InvalidInput, NotFound
+from docmill.model.ids import DEFAULT_ORG, is_id
 from docmill.model.statuses import JobStatus, StepStatus
 from docmill.templates.document import plan_from_document
 from docmill.templates.plan import Plan
@@ -97,7 +98,12 @@ class Jobs:
 
     def submit(self, new_jobs: Sequence[NewJob]) -> int:
         """Submit jobs in one transaction and wake the workers; how many of them were new."""
-        outcome = self._stores.commit(Batch(submissions=new_jobs, check=False), again=Batch(submissions=new_jobs))
+        for job in new_jobs:
+            _check_ids(job)
+        # In id order: two who submit the same jobs at the same moment then queue instead of deadlocking.
+        in_order = sorted(new_jobs, key=lambda job: job.id)
+        outcome = self._stores.commit(Batch(submissions=in_order, check=False), again=Batch(submissions=in_order))
+        failpoint("submit.stored")
         self._bell.ring(outcome.left_ready)
         return outcome.submitted
 
@@ -119,6 +125,7 @@ class Jobs:
     def _change(self, job_id: str, event: Cancelled | Rerun, refusal: str) -> None:
         summary = self.get(job_id).summary
         outcome = self._stores.commit(Batch(reports=[Report(job_id=job_id, event=event)]))
+        failpoint("cancel.stored")
         if not outcome.accepted[0]:
             raise Conflict(f"Job {job_id} ({summary.status}) {refusal}.", job_id=job_id)
         self._bell.ring(outcome.left_ready)
@@ -151,13 +158,14 @@ class Jobs:
         )
 
     def events(self, job_id: str, *, after: int = 0) -> Sequence[JobEvent]:
-        """What happened to the job since the given version."""
+        """What happened to the job since the given version; NotFound if there is no such job."""
         query = (
             select(job_events)
             .where(job_events.c.job_id == job_id, job_events.c.version > after, job_events.c.org_id == self._org_id)
             .order_by(job_events.c.version)
         )
         with self._database.read() as connection:
+            self._row(connection, job_id)
             return [
                 JobEvent(job_id=row.job_id, version=row.version, at=row.at, data=row.data)
                 for row in connection.execute(query)
@@ -169,7 +177,7 @@ class Jobs:
 
     def _row(self, connection: Connection, job_id: str) -> Row[Any]:
         row = None
-        if _is_id(job_id):
+        if is_id(job_id):
             query = _summaries().add_columns(
                 jobs.c.version,
                 jobs.c.metadata,
@@ -188,13 +196,15 @@ class Jobs:
         self._stores.close()
 
 
-def _is_id(text: str) -> bool:
-    import uuid
-
-    try:
-        return str(uuid.UUID(text)) == text.lower()
-    except ValueError:
-        return False
+def _check_ids(job: NewJob) -> None:
+    if not is_id(job.template_id):
+        raise NotFound(f"There is no process template version with id {job.template_id}.", template_id=job.template_id)
+    for name, value in (("id", job.id), ("org_id", job.org_id), ("parent_job_id", job.parent_job_id)):
+        if value is not None and not is_id(value):
+            raise InvalidInput(
+                f"The {name} of a job is a UUID in lower case, not {value!r}; `derived_id` makes one of any text.",
+                field=name,
+            )
 
 
 def _summaries() -> Any:

@@ -11,10 +11,13 @@ from docmill.db.database import Database
 from docmill.db.tables import templates
 from docmill.engine.clock import database_now
 from docmill.model.errors import NotFound
-from docmill.model.ids import DEFAULT_ORG, new_id
+from docmill.model.ids import DEFAULT_ORG, is_id, new_id
 from docmill.templates.compile import CompiledTemplate
 from docmill.templates.document import plan_from_document
 from docmill.templates.plan import Plan
+
+_ATTEMPTS = 50
+"""Each attempt that fails is another's that succeeded, so this many can register one name at the same moment."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +43,7 @@ class Templates:
 
     def register(self, compiled: CompiledTemplate) -> TemplateVersion:
         """Store the template as a new version, unless one with the same content exists: then that one is meant."""
-        for _ in range(3):
+        for _ in range(_ATTEMPTS):
             try:
                 return self._register(compiled)
             except IntegrityError:
@@ -89,11 +92,13 @@ class Templates:
 
     def plan(self, template_id: str) -> Plan:
         """The compiled plan of a version."""
-        with self._database.read() as connection:
-            query = select(templates.c.definition).where(
-                templates.c.id == template_id, templates.c.org_id == self._org_id
-            )
-            definition = connection.execute(query).scalar()
+        definition = None
+        if is_id(template_id):
+            with self._database.read() as connection:
+                query = select(templates.c.definition).where(
+                    templates.c.id == template_id, templates.c.org_id == self._org_id
+                )
+                definition = connection.execute(query).scalar()
         if definition is None:
             raise NotFound(f"There is no template version with the id {template_id}.")
         return plan_from_document(definition)

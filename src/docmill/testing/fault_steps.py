@@ -1,0 +1,214 @@
+"""The plug-in of the fault tests: steps and processors that tell the outside witness what they do.
+
+`metadata` of a job steers its steps: `gate` holds the stand-in model's answer back (the nth question waits at the gate
+`<gate>-<n>`), `parts` is the number of sub-checkpoints, `bad` makes the apply refuse, `lingers` holds the apply at a
+gate.
+"""
+
+import asyncio
+import os
+import signal
+from datetime import timedelta
+from functools import cache
+from threading import Event, current_thread
+from typing import Any
+
+from docmill.engine import failpoints
+from docmill.plugin import ApplyContext, FollowUp, PermanentError, RetryableError, StepContext, Wait, processor, step
+from docmill.testing.witness import Witness
+
+EFFECTS = "create table effects (effect_key text not null, token text not null)"
+"""Without a unique index: what is applied twice must show."""
+
+
+@cache
+def witness() -> Witness:
+    """The witness of this process, opened when a step first has something to tell."""
+    return Witness.of_environment()
+
+
+if "DOCMILL_WITNESS_POINTS" in os.environ:
+    failpoints.hook(lambda name: witness().note("passed", name, current_thread().name))
+
+_kill_at = os.environ.get("DOCMILL_WITNESS_KILL", "")
+
+
+def _kill_if(moment: str) -> None:
+    """Die when the model was asked, or had answered, if the test wants it: boundaries outside the engine."""
+    if _kill_at == moment:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+async def _gate(name: str) -> None:
+    while not witness().is_open(name):
+        await asyncio.sleep(0.02)
+
+
+@step("fault.ask", kind="ai")
+async def ask(ctx: StepContext) -> dict[str, str]:
+    """A paid call of the stand-in model."""
+    witness().note("asked", ctx.effect_key, ctx.token)
+    _kill_if("model.asked")
+    gate = ctx.metadata.get("gate")
+    if gate:
+        await _gate(f"{gate}-{witness().count('asked', ctx.effect_key)}")
+    else:
+        await asyncio.sleep(0.002)
+    witness().note("answered", ctx.effect_key, ctx.token)
+    _kill_if("model.answered")
+    return {"token": ctx.token}
+
+
+@step("fault.free")
+async def free(ctx: StepContext) -> dict[str, str]:
+    """As `fault.ask`, but nothing is paid, so nothing is checkpointed before the apply."""
+    witness().note("computing", ctx.effect_key, ctx.token)
+    await _gate(f"{ctx.metadata['gate']}-{witness().count('computing', ctx.effect_key)}")
+    witness().note("computed", ctx.effect_key)
+    return {"token": ctx.token}
+
+
+@step("fault.plain")
+async def plain(ctx: StepContext) -> dict[str, str]:
+    """Nothing but a result that names its attempt."""
+    return {"token": ctx.token}
+
+
+@step("fault.flaky")
+async def flaky(ctx: StepContext) -> dict[str, str]:
+    """Fails at the first attempt."""
+    if ctx.attempt == 1:
+        raise RetryableError("The stand-in is not in the mood.")
+    return {"token": ctx.token}
+
+
+@step("fault.parts")
+async def parts(ctx: StepContext) -> dict[str, object]:
+    """A long compute in parts, each stored once."""
+    count = int(str(ctx.metadata.get("parts", 4)))
+
+    def part(number: int) -> int:
+        witness().note("part", f"{ctx.effect_key}/{number}")
+        return number
+
+    for number in range(count):
+        await ctx.once(f"part-{number}", lambda number=number: part(number))  # type: ignore[misc]  # bound now
+        witness().note("kept", f"{ctx.effect_key}/{number}")
+    return {"token": ctx.token, "parts": count}
+
+
+@step("fault.follow")
+async def follow(ctx: StepContext) -> dict[str, str]:
+    """Submits another job when it completes."""
+    ctx.follow_up(FollowUp(template="fault child", entity_type="thing", entity_id=ctx.entity_id))
+    return {"token": ctx.token}
+
+
+@step("fault.wait", kind="external")
+async def wait(ctx: StepContext) -> Wait:
+    """Waits for an answer that never comes."""
+    return Wait(within=timedelta(seconds=0.2))
+
+
+@step("fault.poison")
+async def poison(ctx: StepContext) -> None:
+    """Takes its worker down."""
+    witness().note("poisoned", ctx.effect_key)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@step("fault.held", kind="rule")
+async def held(ctx: StepContext) -> dict[str, str]:
+    """Runs until its gate opens, or until it is asked to wind up and its job says that it listens."""
+    witness().note("holding", ctx.effect_key)
+    while not witness().is_open(str(ctx.metadata["gate"])):
+        if ctx.stopping and ctx.metadata.get("listens"):
+            break
+        await asyncio.sleep(0.02)
+    witness().note("held", ctx.effect_key)
+    return {"token": ctx.token}
+
+
+@step("fault.cpu")
+async def cpu(ctx: StepContext) -> dict[str, object]:
+    """CPU work in a child that behaves as the job's metadata says."""
+    manner = str(ctx.metadata.get("manner", "well"))
+    value = await ctx.cpu(child, manner, timeout=1.0 if manner == "slow" else 60.0)
+    return {"token": ctx.token, "value": value}
+
+
+def child(manner: str) -> int:
+    """What runs in the child."""
+    if manner == "greedy":
+        return len(bytearray(4 << 30))
+    if manner == "dying":
+        os.kill(os.getpid(), signal.SIGKILL)
+    while manner in ("slow", "busy"):
+        pass
+    return 42
+
+
+@processor("fault", "record")
+def record(ctx: ApplyContext, result: dict[str, Any]) -> None:
+    """A plain insert: a second apply makes a second row."""
+    witness().note("applying", ctx.effect_key, str(result["token"]))
+    ctx.db.execute(
+        "insert into effects (effect_key, token) values (:key, :token)",
+        {"key": ctx.effect_key, "token": result["token"]},
+    )
+    while ctx.metadata.get("lingers") and not witness().is_open(str(ctx.metadata["lingers"])):
+        Event().wait(0.01)
+    if ctx.metadata.get("bad"):
+        raise PermanentError("The stand-in refuses this result.")
+
+
+CHILD = """
+name: fault child
+processable_type: thing
+service_name: fault
+steps:
+  - {step_key: only, type: fault.plain, processor_method: record, max_crashes: 100}
+  - {step_key: finish, type: FinishProcessing, max_crashes: 100}
+"""
+
+EVERYTHING = """
+name: fault everything
+processable_type: thing
+service_name: fault
+steps:
+  - {step_key: ask, type: fault.ask, group: 1, processor_method: record, max_crashes: 100}
+  - {step_key: parts, type: fault.parts, group: 1, max_crashes: 100}
+  - {step_key: flaky, type: fault.flaky, group: 1, backoff: 0.02, max_crashes: 100}
+  - {step_key: wait, type: fault.wait, group: 1, optional: true, max_attempts: 1, max_crashes: 100}
+  - {step_key: join, type: fault.plain, group: 2, processor_method: record, max_crashes: 100}
+  - {step_key: ask_again, type: fault.ask, group: 2, delay: 0.02, max_crashes: 100}
+  - {step_key: follow, type: fault.follow, group: 3, max_crashes: 100}
+  - {step_key: finish, type: FinishProcessing, max_crashes: 100}
+"""
+"""Fan-out, fan-in, a paid step with and without processor, sub-checkpoints, a retry, a timer, a wait, a follow-up job."""
+
+
+def single(name: str, step_type: str, **settings: object) -> str:
+    """A template of one step and the finish step."""
+    more = "".join(f", {key}: {value}" for key, value in settings.items())
+    return f"""
+name: {name}
+processable_type: thing
+service_name: fault
+steps:
+  - {{step_key: only, type: {step_type}{more}}}
+  - {{step_key: finish, type: FinishProcessing}}
+"""
+
+
+def siblings(count: int) -> str:
+    """Many siblings and a join: what two workers complete at the same moment."""
+    steps = "".join(f"  - {{step_key: s{n}, type: fault.plain, group: 1}}\n" for n in range(count))
+    return f"""
+name: fault siblings
+processable_type: thing
+service_name: fault
+steps:
+{steps}  - {{step_key: join, type: fault.plain, group: 2, processor_method: record}}
+  - {{step_key: finish, type: FinishProcessing}}
+"""

@@ -1,0 +1,217 @@
+"""The witness's verdict after a run: which of the invariants of reliability.md do not hold. An empty list is a pass.
+
+1 each effect key applied exactly once; 2 no model call after its checkpoint, and before it no more repeats than the step
+was given back; 3 no unfinished job that nothing will move; 4 progress and version never fall; 5 every job's chain
+verifies; 8 no accepted write carries an old epoch. Everything is worked out from events, rows and the witness's log,
+nothing from the engine's own account of what it did.
+"""
+
+import hashlib
+import json
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import Connection, text
+
+from docmill.db.database import Database
+from docmill.model.ids import derived_id
+from docmill.model.statuses import FINISHED_JOBS, SETTLED_STEPS, STEP_TRANSITIONS, StepStatus
+from docmill.templates.document import plan_from_document
+from docmill.templates.plan import Plan
+from docmill.testing.witness import Witness
+
+PAID = frozenset({"fault.ask"})
+_RAISING = {"crashed", "worker_died"}
+
+
+@dataclass
+class _Replayed:
+    """One step as its events tell it."""
+
+    status: str = "PENDING"
+    epoch: int = 0
+    returns: int = 0
+    """How often it went from running back to ready."""
+    crashes: int = 0
+
+
+@dataclass
+class _Look:
+    """All rows, read at one moment."""
+
+    jobs: dict[str, Any] = field(default_factory=dict)
+    plans: dict[str, Plan] = field(default_factory=dict)
+    steps: dict[str, dict[str, Any]] = field(default_factory=lambda: defaultdict(dict))
+    events: dict[str, list[Any]] = field(default_factory=lambda: defaultdict(list))
+    effects: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    workers: dict[str, Any] = field(default_factory=dict)
+
+
+def _look(connection: Connection) -> _Look:
+    # Events as text, letter by letter: that is what was hashed.
+    as_text = "data::text" if connection.dialect.name == "postgresql" else "data"
+    look = _Look()
+    for row in connection.execute(text("select * from processing_jobs")):
+        look.jobs[row.id] = row
+    for row in connection.execute(text("select id, definition from process_templates")):
+        look.plans[row.id] = plan_from_document(_json(row.definition))
+    for row in connection.execute(text("select * from processing_job_steps")):
+        look.steps[row.job_id][row.step_key] = row
+    query = f"select job_id, version, {as_text} as data, hash from processing_job_events order by job_id, version"
+    for row in connection.execute(text(query)):
+        look.events[row.job_id].append(row)
+    for row in connection.execute(text("select effect_key, token from effects")):
+        look.effects[row.effect_key].append(row.token)
+    for row in connection.execute(text("select id, status, expires_at from workers")):
+        look.workers[row.id] = row
+    return look
+
+
+def _json(value: Any) -> Any:
+    return json.loads(value) if isinstance(value, str) else value
+
+
+def _time(value: Any) -> datetime:
+    return datetime.fromisoformat(value) if isinstance(value, str) else value
+
+
+class Verdict:
+    """What the rows, the events and the witness say."""
+
+    def __init__(self, database: Database, witness: Witness) -> None:
+        with database.read() as connection:
+            self._look = _look(connection)
+        self._asked = witness.counts("asked")
+        self._notes = list(witness.notes("asked", "applying"))
+        self.violations: list[str] = []
+        self.crashes = 0
+        """Crashes that the events tell of."""
+        self.expected: Counter[str] = Counter()
+        for job_id in self._look.jobs:
+            self._judge(job_id)
+        self._judge_effects()
+        self._judge_calls()
+
+    def _say(self, number: int, job_id: str, what: str) -> None:
+        self.violations.append(f"{number}: job {job_id}: {what}")
+
+    def _judge(self, job_id: str) -> None:
+        job, plan = self._look.jobs[job_id], self._look.plans[self._look.jobs[job_id].template_id]
+        replayed = self._replay(job_id, plan)
+        rows = self._look.steps[job_id]
+        for planned in plan.steps:
+            step, row = replayed[planned.step_key], rows.get(planned.step_key)
+            self.crashes += step.crashes
+            if row is None:
+                continue
+            if row.status != step.status:
+                self._say(4, job_id, f"{planned.step_key} is {row.status}, its events say {step.status}")
+            if row.epoch != step.epoch:
+                self._say(8, job_id, f"{planned.step_key} has epoch {row.epoch}, its events give {step.epoch}")
+            key = f"{job_id}/{planned.step_key}/{job.run}"
+            if row.status == StepStatus.COMPLETED:
+                self._judge_result(job_id, planned, row)
+                if planned.processor:
+                    self.expected[key] += 1
+            if planned.step_type in PAID and self._asked[key] > 1 + step.returns:
+                self._say(2, job_id, f"{planned.step_key} asked {self._asked[key]} times, given back {step.returns}")
+            if planned.step_type == "fault.follow":
+                children = sum(1 for other in self._look.jobs.values() if other.parent_job_id == job_id)
+                if children != (row.status == StepStatus.COMPLETED):
+                    self._say(1, job_id, f"{children} follow-up jobs of a step that is {row.status}")
+        if job.status not in FINISHED_JOBS:
+            self._judge_unfinished(job_id, rows)
+
+    def _replay(self, job_id: str, plan: Plan) -> dict[str, _Replayed]:
+        steps = {planned.step_key: _Replayed() for planned in plan.steps}
+        chain, settled = b"", 0
+        for expected, event in enumerate(self._look.events[job_id], start=1):
+            if event.version != expected:
+                self._say(4, job_id, f"event {event.version} follows event {expected - 1}")
+            chain = hashlib.sha256(
+                b"%b|%b|%d|%b" % (chain, job_id.encode(), event.version, event.data.encode())
+            ).digest()
+            if bytes(event.hash) != chain:
+                self._say(5, job_id, f"the chain breaks at version {event.version}")
+            for key, before, after, *reason in json.loads(event.data)["steps"]:
+                self._step(job_id, key, steps[key], before, after, reason[0] if reason else None)
+            now_settled = sum(1 for step in steps.values() if step.status in SETTLED_STEPS)
+            if now_settled < settled:
+                self._say(4, job_id, f"progress fell from {settled} to {now_settled}")
+            settled = now_settled
+        job = self._look.jobs[job_id]
+        if bytes(job.chain) != chain or job.version != len(self._look.events[job_id]):
+            self._say(5, job_id, "the job's version or chain is not that of its last event")
+        if job.settled != settled:
+            self._say(4, job_id, f"{job.settled} settled steps, its events say {settled}")
+        return steps
+
+    def _step(self, job_id: str, key: str, step: _Replayed, before: str, after: str, reason: str | None) -> None:
+        if step.status != before or StepStatus(after) not in STEP_TRANSITIONS[StepStatus(before)]:
+            self._say(4, job_id, f"{key} goes from {before} to {after}, but was {step.status}")
+        step.status = after
+        if after in ("IN_PROGRESS", "CANCELLED") or reason in _RAISING:
+            step.epoch += 1
+        if reason in _RAISING:
+            step.crashes += 1
+        if before == "IN_PROGRESS" and after == "READY":
+            step.returns += 1
+
+    def _judge_result(self, job_id: str, planned: Any, row: Any) -> None:
+        """The stored result is that of the attempt that had the right to report it."""
+        result = _json(row.result)
+        if not isinstance(result, dict) or "token" not in result:
+            if planned.step_type.startswith("fault."):
+                self._say(8, job_id, f"{planned.step_key} completed without the result of its attempt")
+            return
+        tokens = {derived_id("token", job_id, row.position, epoch): epoch for epoch in range(1, row.epoch + 1)}
+        epoch = tokens.get(result["token"])
+        # A checkpoint survives the attempt that wrote it; any other result belongs to the attempt that completed.
+        checkpointed = planned.step_type in PAID and planned.processor
+        if epoch is None or (epoch != row.epoch and not checkpointed):
+            self._say(8, job_id, f"{planned.step_key} completed under epoch {row.epoch} with a result of {epoch}")
+        applied = self._look.effects.get(f"{job_id}/{planned.step_key}/{self._look.jobs[job_id].run}", [])
+        if planned.processor and applied and set(applied) != {result["token"]}:
+            self._say(8, job_id, f"{planned.step_key}: what was applied is not what is stored")
+
+    def _judge_unfinished(self, job_id: str, rows: dict[str, Any]) -> None:
+        moving = False
+        for key, row in rows.items():
+            if row.status == StepStatus.IN_PROGRESS:
+                worker = self._look.workers.get(row.worker_id)
+                alive = worker is not None and worker.status == "alive" and _time(worker.expires_at) > datetime.now(UTC)
+                if not alive:
+                    self._say(3, job_id, f"{key} is held by a worker without a live lease")
+                moving = moving or alive
+            moving = moving or (row.status == StepStatus.READY and row.due_at is not None)
+            moving = moving or (row.status == StepStatus.WAITING and row.deadline_at is not None)
+        if not moving:
+            self._say(3, job_id, "unfinished, and nothing will ever move it")
+
+    def _judge_effects(self) -> None:
+        for key in self.expected.keys() | self._look.effects.keys():
+            found, wanted = len(self._look.effects.get(key, ())), self.expected[key]
+            if found != wanted:
+                self.violations.append(f"1: effect {key} applied {found} times, {wanted} expected")
+
+    def _judge_calls(self) -> None:
+        """An apply of a paid result means that its checkpoint was written: whoever asks after that pays again."""
+        applied: set[str] = set()
+        for note in self._notes:
+            if note.what == "applying":
+                applied.add(note.key)
+            elif note.key in applied:
+                self.violations.append(f"2: the model was asked for {note.key} after its checkpoint")
+
+
+def examine(database: Database, witness: Witness, *, finished: bool = True) -> list[str]:
+    """Violations, at most twenty of them; with `finished`, an unfinished job is one too."""
+    verdict = Verdict(database, witness)
+    violations = verdict.violations
+    if finished:
+        with database.read() as connection:
+            query = text("select id, status from processing_jobs where finished_at is null")
+            violations += [f"3: job {row.id} is still {row.status}" for row in connection.execute(query)]
+    return violations[:20]

@@ -1,0 +1,104 @@
+"""On PostgreSQL, under the settings of the lanes, every hot statement finds its rows by the index made for it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from docmill.db.database import Database, Session
+from docmill.engine.batch import Batch
+from docmill.engine.sql import postgres as sql
+from docmill.engine.sql.arrays import plain_array
+from docmill.model.ids import DEFAULT_ORG, new_id
+from docmill.testing.oracle import START
+from docmill.testing.samples import chain
+from docmill.testing.world import ANN, World, migrate
+from tests.conftest import PostgresCopies
+
+IDS = plain_array([new_id(), new_id()])
+READY = "ix_processing_job_steps_ready"
+RUNNING = "ix_processing_job_steps_running"
+WAITING = "ix_processing_job_steps_waiting"
+STEPS = "pk_processing_job_steps"
+JOBS = "pk_processing_jobs"
+
+_STEP_COLUMNS = (
+    *("job_id", "position", "queue", "status", "epoch", "failures", "crashes", "checkpointed", "worker_id"),
+    *("due_at", "deadline_at", "reason", "result", "error", "old_epoch"),
+)
+_STEP_ARRAYS = dict.fromkeys(_STEP_COLUMNS, "{}")
+
+STATEMENTS: dict[str, tuple[str, Any, set[str]]] = {
+    "lock_jobs": (sql.LOCK_JOBS, [IDS], {JOBS}),
+    "try_lock_jobs": (sql.TRY_LOCK_JOBS, [IDS], {JOBS}),
+    "load_jobs": (sql.LOAD_JOBS, [IDS], {JOBS}),
+    "load_steps": (sql.LOAD_STEPS, [IDS], {STEPS}),
+    "ready_queues": (sql.READY_QUEUES, {"queue": "system"}, {READY}),
+    "lock_candidates": (sql.LOCK_CANDIDATES, ["system", DEFAULT_ORG, 0, START, 10], {READY, JOBS}),
+    "update_steps": (sql.UPDATE_STEPS, {"now": START, **_STEP_ARRAYS}, {STEPS}),
+    "update_jobs": (sql.UPDATE_JOBS, [START, START, IDS, "{2,2}", "{}", "{}", "{}", "{}"], {JOBS}),
+    "delete_parts": (sql.DELETE_PARTS, [IDS, "{0,1}"], {"pk_processing_step_parts"}),
+    "running_steps": (sql.RUNNING_STEPS, [ANN, 100], {RUNNING}),
+    "orphaned_steps": (sql.ORPHANED_STEPS, [100], {RUNNING, "pk_workers"}),
+    "overdue_steps": (sql.OVERDUE_STEPS, [START, 100], {WAITING}),
+    "next_due": (sql.NEXT_DUE, ["{system,system!}", START], {READY}),
+}
+
+
+@pytest.fixture(scope="module")
+def lane(postgres_server: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+    """A lane's connection to a database with a history: most rows are of the past."""
+    url = postgres_server.create_database("plans", template=postgres_server.template("template_migrated", migrate))
+    world = World(Database(url), tmp_path_factory.mktemp("plans"))
+    world.commit(Batch(submissions=[world.new_job(chain(3)) for _ in range(400)]))
+    for _ in range(3):
+        world.run_to_end()
+    world.commit(Batch(submissions=[world.new_job(chain(3)) for _ in range(20)]))
+    world.claim(5)
+    with world.database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.exec_driver_sql("vacuum analyze")
+    session = world.database.session()
+    yield session
+    session.close()
+    world.close()
+    postgres_server.drop_database("plans")
+
+
+def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield plan
+    for child in plan.get("Plans", ()):
+        yield from nodes(child)
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_a_hot_statement_reads_only_through_its_indexes(lane: Session, name: str) -> None:
+    statement, parameters, wanted = STATEMENTS[name]
+    with lane.write():
+        row = lane.raw.execute("explain (format json) " + statement, parameters).fetchone()
+    found = list(nodes(row[0][0]["Plan"]))
+    assert "Seq Scan" not in {node["Node Type"] for node in found}
+    assert {node["Index Name"] for node in found if "Index Name" in node} == wanted
+    assert not {node["Node Type"] for node in found} & {"Hash Join", "Merge Join"}
+
+
+def test_a_queue_of_thousands_is_not_read_to_find_its_organisations(
+    postgres_copy_of: PostgresCopies, tmp_path: Path
+) -> None:
+    """Buffers touched by READY_QUEUES do not grow with the queue."""
+    world = World(Database(postgres_copy_of("migrated", migrate)), tmp_path)
+
+    def touched() -> int:
+        with world.store.session.write():
+            query = "explain (analyze, buffers, format json) " + sql.READY_QUEUES
+            row = world.store.session.raw.execute(query, {"queue": "system"}).fetchone()
+        plan = row[0][0]["Plan"]
+        return int(plan["Shared Hit Blocks"]) + int(plan["Shared Read Blocks"])
+
+    world.commit(Batch(submissions=[world.new_job(chain(1)) for _ in range(10)]))
+    touched()
+    few = touched()
+    world.commit(Batch(submissions=[world.new_job(chain(1)) for _ in range(3000)]))
+    touched()
+    assert touched() <= few + 10
+    world.close()
