@@ -33,6 +33,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         specs = _chosen(options)
         for spec in specs:
             environment.ensure(HOME, spec.name)
+        if options.command != "peers":
+            docmill_systems.setup(HOME)
         return 0 if options.command == "setup" else _measure(options, specs)
     except KeyboardInterrupt:
         print("Interrupted; servers and workers are ended.", file=sys.stderr)
@@ -52,7 +54,7 @@ def _measure(options: argparse.Namespace, specs: Sequence[PeerSpec]) -> int:
         peers = tuple(PeerSystem(spec=spec, home=HOME) for spec in specs)
         results.extend(run_plan(chosen, running, ours=ours, peers=peers, works=frozenset(options.work or Work)))
         if ours and options.work is None:
-            results.extend(docmill_systems.figures(running))
+            results.extend(docmill_systems.figures(HOME, running))
     subjects = [subject(system, ours=True) for system in ours] + [subject(system, ours=False) for system in peers]
     report = Report(subjects=subjects, results=results)
     console = Console(width=None if sys.stdout.isatty() else 160)

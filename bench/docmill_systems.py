@@ -1,22 +1,39 @@
-"""Docmill's own systems under test: the place where the engine meets the benchmark.
+"""Docmill's own systems under test, and the figures that no peer has: where `bench` meets `bench.docmill`."""
 
-Fill in when the engine exists. Each system implements `bench.workload.System` under one of the names in `bench.plan`
-(`docmill-postgres`, `docmill-postgres-processor`, `docmill-sqlite`); `bench.measure.Measured` does the rest.
-"""
+from collections.abc import Callable
+from pathlib import Path
 
-from bench.results import Figure
+import psycopg
+
+from bench.docmill import growth, memory, seed, system
+from bench.plan import DOCMILL_POSTGRES
+from bench.processes import BenchError
+from bench.results import Failure, Result, Work
 from bench.servers import Servers
 from bench.workload import System
+from docmill.model.errors import DocmillError
 
 
 def systems(servers: Servers) -> tuple[System, ...]:
     """All systems of Docmill, each to be measured on the workloads the plan has for its name."""
-    return ()
+    return system.ALL
 
 
-def figures(servers: Servers) -> tuple[Figure, ...]:
-    """Numbers that no peer has: `growth_time` and `growth_buffers`.
+def setup(home: Path) -> None:
+    """Make what is kept between runs."""
+    seed.ensure(home)
 
-    `enqueue_jobs_s` and `rss_mb` follow from W2 and W3 of `docmill-postgres`; a figure of that name given here wins.
-    """
-    return ()
+
+def figures(home: Path, servers: Servers) -> tuple[Result, ...]:
+    """Numbers that no peer has: `rss_mb`, `growth_time` and `growth_buffers`. `enqueue_jobs_s` follows from W2."""
+    measurements: dict[str, Callable[[], tuple[Result, ...]]] = {
+        "memory": lambda: (memory.measure(servers),),
+        "growth": lambda: growth.measure(home, servers),
+    }
+    results: list[Result] = []
+    for name, measure in measurements.items():
+        try:
+            results.extend(measure())
+        except (BenchError, psycopg.Error, DocmillError) as error:
+            results.append(Failure(system=DOCMILL_POSTGRES, work=Work.W3, reason=f"{name}: {error}"))
+    return tuple(results)

@@ -82,15 +82,16 @@ class Measured:
         in_flight, done_before = log.in_flight(), dict(log.ends)
         if not in_flight:
             raise BenchError(f"{self.system.title} had no step in flight at the kill: nothing to take over.")
+        progress = _Progress(system=self.system, settings=settings, log=log, kind=Kind.FLOW, count=size.count)
         with self._workers(settings, tuning) as workers:
-            _wait(log, workers, lambda: len(log.finished) >= size.count, size.timeout_s)
+            _wait(log, workers, progress.complete, size.timeout_s)
         again = [min(late) for key in in_flight if (late := [at for at in log.starts[key] if at > killed_at])]
         all_taken = len(again) == len(in_flight)
         return Takeover(
             system=self.system.name,
             setting=tuning.note,
             asked=size.count,
-            finished=len(log.finished),
+            finished=progress.finished,
             in_flight=len(in_flight),
             taken_over=len(again),
             seconds=max(again) - killed_at if all_taken else None,
@@ -105,13 +106,14 @@ class Measured:
         enqueue_s = self.system.submit(settings, kind, size.count)
         steps = len(flow.STEPS) if kind is Kind.FLOW else 1
         expected = size.count * steps
+        progress = _Progress(system=self.system, settings=settings, log=log, kind=kind, count=size.count)
         with self._workers(settings, tuning) as workers:
-            complete = _wait(log, workers, lambda: len(log.finished) >= size.count, size.timeout_s)
+            complete = _wait(log, workers, progress.complete, size.timeout_s)
             peak_rss_mb = workers.peak_rss_mb()
             stored = self._read_back(settings, kind, expected if complete else 0)
         if log.first_start is None or log.last_end is None:
             raise BenchError(f"{self.system.title} ran nothing of {work} within {size.timeout_s:.0f} s.")
-        seconds = log.last_end - log.first_start
+        seconds = max(log.last_end, progress.seen_at or 0.0) - log.first_start
         # A run cut short is rated by its steps: queues work breadth-first, so few workflows may have ended by then.
         done = size.count if complete else len(log.ends) / steps
         return Throughput(
@@ -119,7 +121,7 @@ class Measured:
             work=work,
             setting=tuning.note,
             asked=size.count,
-            finished=len(log.finished),
+            finished=progress.finished,
             stored=stored,
             expected_stored=expected,
             seconds=seconds,
@@ -139,11 +141,14 @@ class Measured:
     def _open(self, tuning: Tuning, *, wait_s: float, trace: bool) -> tuple[Settings, EventLog]:
         """Empty servers and an empty event log for one measurement."""
         path = self.servers.events / f"{self.system.name}-{time.monotonic_ns()}.log"
+        folder = self.servers.folder / path.stem
+        folder.mkdir()
         self.servers.flush_redis()
         settings = Settings(
             database_url=self.servers.fresh_database(self.system.name.replace("-", "_")),
             redis_url=self.servers.redis_url(),
             event_log=str(path),
+            folder=str(folder),
             processes=tuning.processes,
             concurrency=tuning.concurrency,
             wait_s=wait_s,
@@ -158,6 +163,30 @@ class Measured:
             cwd=ROOT,
             log=self.servers.folder / f"{self.system.name}.log",
         )
+
+
+@dataclass(kw_only=True)
+class _Progress:
+    """How far a filled queue is worked off: by the event log, or by the store where that knows more."""
+
+    system: System
+    settings: Settings
+    log: EventLog
+    kind: Kind
+    count: int
+    finished: int = 0
+    seen_at: float | None = None
+    """When the store first said that all is finished: a moment late, never early."""
+
+    def complete(self) -> bool:
+        """Whether all has come to its end. The store is asked only when it cannot be long."""
+        self.finished = len(self.log.finished)
+        logged = len(flow.STEPS) - 1 if self.kind is Kind.FLOW else 1
+        if len(self.log.ends) >= self.count * logged:
+            finished = self.system.finished(self.settings)
+            if finished is not None:
+                self.finished, self.seen_at = finished, time.monotonic()
+        return self.finished >= self.count
 
 
 def _waiting(log: EventLog) -> int:

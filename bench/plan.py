@@ -33,10 +33,10 @@ def _sizes(timeout_s: float, **counts: int) -> Mapping[Work, Size]:
 
 QUICK = Plan(
     rounds=2,
-    peer_budget_s=60,
+    peer_budget_s=45,
     sizes={
         DOCMILL_POSTGRES: _sizes(30, w2=6000, w3=6000, w4=100, w5=20),
-        DOCMILL_PROCESSOR: _sizes(30, w2=3000),
+        DOCMILL_PROCESSOR: _sizes(30, w2=2000),
         DOCMILL_SQLITE: _sizes(30, w2=3000),
         "dbos": _sizes(12, w2=200),
         "procrastinate": _sizes(12, w2=400),

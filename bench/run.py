@@ -5,6 +5,7 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
+from itertools import zip_longest
 from typing import assert_never
 
 import psycopg
@@ -28,7 +29,7 @@ def run_plan(
     longest: dict[str, float] = defaultdict(float)
     peer_names = {peer.name for peer in peers}
     for turn in range(plan.rounds if REPEATED in works else 0):
-        for system in (*ours, *peers):
+        for system in _alternating(ours, peers):
             size = plan.sizes.get(system.name, {}).get(REPEATED)
             if size is None or (turn and system.name in peer_names and _over(plan, spent, longest[system.name])):
                 continue
@@ -45,6 +46,12 @@ def run_plan(
             size = plan.sizes.get(system.name, {}).get(work)
             if size is not None:
                 yield _one(Measured(system=system, servers=servers), work, size)
+
+
+def _alternating(ours: Sequence[System], peers: Sequence[System]) -> list[System]:
+    """Ours and peers in turn, so that neither side has the quieter half of a round to itself."""
+    pairs = zip_longest(ours, peers)
+    return [system for pair in pairs for system in pair if system is not None]
 
 
 def subject(system: System, *, ours: bool) -> Subject:

@@ -43,8 +43,8 @@ class Servers:
     """Median cost of one small durable write where PostgreSQL keeps its data: what every commit pays."""
 
     def url(self, database: str) -> str:
-        """The address of a database on the private PostgreSQL; TCP for everybody."""
-        return f"postgresql://{_ROLE}@127.0.0.1:{self.postgres_port}/{database}"
+        """The address of a database on the private PostgreSQL."""
+        return url(self.postgres_port, database)
 
     def redis_url(self) -> str:
         """The address of the private Redis, without a database number."""
@@ -71,8 +71,9 @@ def running(home: Path) -> Iterator[Servers]:
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(_run_folder(home))
         events = stack.enter_context(_events_folder(folder))
-        postgres_port, redis_port = _free_ports(2)
-        stack.enter_context(_postgres(folder, postgres_port))
+        make_cluster(folder / "postgres")
+        postgres_port = stack.enter_context(postgres(folder / "postgres", log=folder / "postgres.log"))
+        (redis_port,) = _free_ports(1)
         stack.enter_context(_redis(folder, redis_port))
         yield Servers(
             postgres_port=postgres_port,
@@ -90,7 +91,7 @@ def _run_folder(home: Path) -> Iterator[Path]:
     _remove_stale(home, "run-")
     folder = home.resolve() / f"run-{os.getpid()}"
     folder.mkdir(mode=0o755)
-    if not _may_enter(folder):
+    if not may_enter(folder):
         folder.rmdir()
         folder = Path(tempfile.mkdtemp(prefix="docmill-bench-"))
         folder.chmod(0o755)
@@ -127,7 +128,8 @@ def _server_user() -> str | None:
     return _POSTGRES_USER if os.geteuid() == 0 else None
 
 
-def _may_enter(folder: Path) -> bool:
+def may_enter(folder: Path) -> bool:
+    """Whether the user that PostgreSQL runs as can reach this folder."""
     return subprocess.run(["test", "-x", folder], user=_server_user(), check=False).returncode == 0
 
 
@@ -141,35 +143,54 @@ def _postgres_bin() -> Path:
     return Path(found).resolve().parent
 
 
-@contextlib.contextmanager
-def _postgres(folder: Path, port: int) -> Iterator[None]:
-    binaries, user, data = _postgres_bin(), _server_user(), folder / "postgres"
+def postgres_version() -> str:
+    """What the server's program says of itself."""
+    told = subprocess.run([_postgres_bin() / "postgres", "--version"], capture_output=True, text=True, check=True)
+    return told.stdout.strip()
+
+
+def make_cluster(data: Path) -> None:
+    """Make an empty data directory for PostgreSQL."""
+    user = _server_user()
     data.mkdir(mode=0o700)
     if user is not None:
         account = pwd.getpwnam(user)
         os.chown(data, account.pw_uid, account.pw_gid)
-    initdb = [str(binaries / "initdb"), "-D", str(data), "-A", "trust", "-U", _ROLE, "--locale=C.UTF-8", "-E", "UTF8"]
+    initdb = [str(_postgres_bin() / "initdb"), "-D", str(data), "-A", "trust", "-U", _ROLE]
+    initdb += ["--locale=C.UTF-8", "-E", "UTF8"]
     made = subprocess.run(initdb, user=user, group=user, capture_output=True, text=True, check=False, cwd="/")
     if made.returncode:
         raise BenchError(f"initdb failed: {made.stderr}")
+
+
+@contextlib.contextmanager
+def postgres(data: Path, *, log: Path, **settings: str) -> Iterator[int]:
+    """Serve a data directory at the defaults of PostgreSQL, `settings` apart; yields the port."""
+    (port,) = _free_ports(1)
     options = {
         "port": str(port),
         "listen_addresses": "127.0.0.1",
         "unix_socket_directories": "",
         "max_connections": str(_MAX_CONNECTIONS),
+        **settings,
     }
-    command = [str(binaries / "postgres"), "-D", str(data)]
+    command = [str(_postgres_bin() / "postgres"), "-D", str(data)]
     command += [word for key, value in options.items() for word in ("-c", f"{key}={value}")]
 
     def ready() -> bool:
         try:
-            psycopg.connect(f"postgresql://{_ROLE}@127.0.0.1:{port}/postgres", connect_timeout=2).close()
+            psycopg.connect(url(port, "postgres"), connect_timeout=2).close()
         except psycopg.OperationalError:
             return False
         return True
 
-    with _server(command, user=user, log=folder / "postgres.log", stop=signal.SIGINT, ready=ready):
-        yield
+    with _server(command, user=_server_user(), log=log, stop=signal.SIGINT, ready=ready):
+        yield port
+
+
+def url(port: int, database: str) -> str:
+    """The address of a database on a private PostgreSQL; TCP for everybody."""
+    return f"postgresql://{_ROLE}@127.0.0.1:{port}/{database}"
 
 
 @contextlib.contextmanager

@@ -24,6 +24,8 @@ class Settings:
     database_url: str
     redis_url: str
     event_log: str
+    folder: str
+    """A folder of this measurement, on the disk where the servers keep their data."""
     processes: int
     concurrency: int
     wait_s: float = 0.0

@@ -78,6 +78,13 @@ class System(Protocol):
         """Count step results (or finished step rows) in the system's own store."""
         ...
 
+    def finished(self, settings: Settings) -> int | None:
+        """Count jobs that the system's own store has as finished.
+
+        None where the last step is code of ours, so that the event log shows its end.
+        """
+        ...
+
     def worker_command(self, index: int) -> Sequence[str]:
         """The command line of worker process `index`; it finds its settings in the environment."""
         ...

@@ -20,7 +20,7 @@ class Peer(Protocol):
 
     def prepare(self) -> None: ...
 
-    def submit(self, kind: Kind, count: int) -> None: ...
+    def submit(self, kind: Kind, count: int) -> float | None: ...
 
     def probe(self, count: int, gap_s: float) -> None: ...
 
@@ -34,19 +34,16 @@ def build(module: str) -> Peer:
     return cast(Peer, importlib.import_module(f"bench.peers.{module}").build(Settings.from_environment()))
 
 
-def main(module: str, role: str, *arguments: str) -> None:
-    """Play one role to its end."""
-    # Pools fork children of their own: those must not outlive this process either.
-    os.register_at_fork(after_in_child=die_with_parent(signal.SIGKILL))
-    peer = build(module)
+def play(peer: Peer, role: str, *arguments: str) -> None:
+    """Play one role to its end and print the answer."""
     match role, arguments:
         case "prepare", ():
             peer.prepare()
             answer: dict[str, float] = {}
         case "submit", (kind, count):
             began = time.perf_counter()
-            peer.submit(Kind(kind), int(count))
-            answer = {"seconds": time.perf_counter() - began}
+            took = peer.submit(Kind(kind), int(count))
+            answer = {"seconds": time.perf_counter() - began if took is None else took}
         case "probe", (count, gap_s):
             peer.probe(int(count), float(gap_s))
             answer = {}
@@ -58,6 +55,13 @@ def main(module: str, role: str, *arguments: str) -> None:
         case _:
             raise SystemExit(f"Unknown role {role!r} with arguments {arguments!r}: see {__name__}.")
     print(json.dumps(answer), flush=True)
+
+
+def main(module: str, role: str, *arguments: str) -> None:
+    """Play one role of the peer in this module."""
+    # Pools fork children of their own: those must not outlive this process either.
+    os.register_at_fork(after_in_child=die_with_parent(signal.SIGKILL))
+    play(build(module), role, *arguments)
 
 
 if __name__ == "__main__":

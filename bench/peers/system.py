@@ -60,6 +60,10 @@ class PeerSystem:
         """Count what the peer's own store holds."""
         return int(self._play(settings, "stored", kind.value)["stored"])
 
+    def finished(self, settings: Settings) -> int | None:
+        """The last step is code of ours: the event log shows it."""
+        return None
+
     def worker_command(self, index: int) -> Sequence[str]:
         """The command line of one worker process."""
         return self._command("work", str(index))
@@ -68,17 +72,22 @@ class PeerSystem:
         return [str(environment.python_of(self.home, self.name)), "-m", "bench.peers.role", self.spec.module, *words]
 
     def _play(self, settings: Settings, *words: str) -> dict[str, float]:
-        done = subprocess.run(
-            self._command(*words),
-            env=settings.environment(),
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            timeout=_ROLE_TIMEOUT_S,
-            check=False,
-            preexec_fn=die_with_parent(signal.SIGKILL),
-        )
-        if done.returncode:
-            raise BenchError(f"{self.title} failed to {words[0]}:\n{done.stderr[-2000:]}")
-        answer: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
-        return answer
+        return answer_of(self._command(*words), settings, f"{self.title} failed to {words[0]}")
+
+
+def answer_of(command: Sequence[str], settings: Settings, failure: str) -> dict[str, float]:
+    """Run a role that ends, and return what it answers."""
+    done = subprocess.run(
+        command,
+        env=settings.environment(),
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=_ROLE_TIMEOUT_S,
+        check=False,
+        preexec_fn=die_with_parent(signal.SIGKILL),
+    )
+    if done.returncode:
+        raise BenchError(f"{failure}:\n{done.stderr[-2000:]}")
+    answer: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return answer

@@ -1,25 +1,26 @@
-"""The only place where parts are wired together. Imports no edge."""
+"""The only place where parts are wired together. Imports no edge.
 
-from collections.abc import Iterator
+What only some commands need is imported where it is made: checking a template must not cost the import of a database
+library, nor looking at jobs that of the worker.
+"""
+
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from importlib import import_module
-from importlib.metadata import entry_points
+from typing import TYPE_CHECKING
 
-from docmill.db import schema
-from docmill.db.database import Database
-from docmill.engine.bell import Bell, open_bell
-from docmill.engine.children import ChildSettings
-from docmill.engine.lease import LeaseSettings
-from docmill.engine.pools import PoolSettings
-from docmill.engine.worker import Worker, WorkerSettings, default_pools
 from docmill.model.errors import DocmillError
-from docmill.plugin import PluginInvalid, Registry
-from docmill.services.jobs import Jobs
-from docmill.services.templates import Templates
 from docmill.settings import Settings
-from docmill.templates.catalogue import Catalogue, StepType
+
+if TYPE_CHECKING:
+    from docmill.db.database import Database
+    from docmill.engine.bell import Bell
+    from docmill.engine.worker import Worker
+    from docmill.plugin import Registry
+    from docmill.services.jobs import Jobs
+    from docmill.services.templates import Templates
+    from docmill.templates.catalogue import Catalogue
 
 ENTRY_POINTS = "docmill.plugins"
 
@@ -30,49 +31,66 @@ class SchemaOutdated(DocmillError):
     code = "schema_outdated"
 
 
+class HomeUnusable(DocmillError):
+    """The folder for the installation's state cannot be used."""
+
+    code = "home_unusable"
+
+
 @dataclass(frozen=True)
 class App:
     """An installation, opened."""
 
     settings: Settings
-    database: Database
+    database: "Database"
 
     @cached_property
-    def registry(self) -> Registry:
+    def registry(self) -> "Registry":
         """Built-in step types, entry points, and the modules named in the settings."""
         return load_registry(self.settings.plugins)
 
     @cached_property
-    def bell(self) -> Bell:
+    def bell(self) -> "Bell":
+        from docmill.engine.bell import open_bell
+
         return open_bell(self.database, self.settings.run_dir)
 
     @cached_property
-    def templates(self) -> Templates:
+    def templates(self) -> "Templates":
+        from docmill.services.templates import Templates
+
         return Templates(self.database)
 
     @cached_property
-    def jobs(self) -> Jobs:
+    def jobs(self) -> "Jobs":
+        from docmill.services.jobs import Jobs
+
         return Jobs(self.database, self.bell)
 
     @cached_property
-    def catalogue(self) -> Catalogue:
+    def catalogue(self) -> "Catalogue":
         """What a template may name here."""
-        processors: dict[str, set[str]] = {}
-        for service, method in self.registry.processors:
-            processors.setdefault(service, set()).add(method)
-        return Catalogue(
-            step_types={
-                name: StepType(kind=spec.kind, recoveries=spec.recoveries) for name, spec in self.registry.steps.items()
-            },
-            processors={service: frozenset(methods) for service, methods in processors.items()},
-        )
+        return catalogue_of(self.registry)
 
-    def worker(self) -> Worker:
-        """A worker with the pools of the settings; kinds not named there have their defaults."""
+    def worker(self, only: Mapping[str, int] | None = None) -> "Worker":
+        """A worker with the pools of the settings; kinds not named there have their defaults.
+
+        `only` (pool -> capacity) makes it serve just these, with this capacity.
+        """
+        from docmill.engine.children import ChildSettings
+        from docmill.engine.lease import LeaseSettings
+        from docmill.engine.pools import PoolSettings
+        from docmill.engine.worker import Worker, WorkerSettings, default_pools
+
         settings = self.settings
         pools = {pool.name: pool for pool in default_pools()}
         for name, section in settings.pools.items():
             pools[name] = PoolSettings(name=name, **section.model_dump())
+        if only is not None:
+            unnamed = PoolSettings(name="")
+            pools = {
+                name: replace(pools.get(name, unnamed), name=name, capacity=capacity) for name, capacity in only.items()
+            }
         children = settings.children.model_dump(exclude_none=True)
         return Worker(
             self.database,
@@ -86,8 +104,22 @@ class App:
             ),
         )
 
+    def revision(self) -> str | None:
+        """The schema the database is at; None for one that Docmill has never touched."""
+        from docmill.db import schema
+
+        path = self.database.path
+        if path is not None and not path.exists():
+            return None  # Asking SQLite would create the file.
+        with self.database.read() as connection:
+            return schema.current_revision(connection)
+
     def upgrade(self) -> str:
         """Bring the database to this release's schema."""
+        from docmill.db import schema
+
+        if is_newer(self.revision()):
+            raise _outdated(self, self.revision())
         with self.database.write() as connection:
             schema.upgrade(connection)
         return schema.HEAD
@@ -103,7 +135,14 @@ class App:
 @contextmanager
 def open_app(settings: Settings, *, check_schema: bool = True) -> Iterator[App]:
     """Open the installation. A SQLite database is made or upgraded on the way; PostgreSQL is left to its owner."""
-    settings.home.mkdir(parents=True, exist_ok=True)
+    from docmill.db.database import Database
+
+    try:
+        settings.home.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise HomeUnusable(
+            f"The folder {settings.home} cannot be created: {error.strerror}. Set DOCMILL_HOME to one you may write to."
+        ) from error
     app = App(settings, Database(settings.url))
     try:
         if check_schema:
@@ -114,29 +153,80 @@ def open_app(settings: Settings, *, check_schema: bool = True) -> Iterator[App]:
 
 
 def _check_schema(app: App) -> None:
-    with app.database.read() as connection:
-        revision = schema.current_revision(connection)
+    from docmill.db import schema
+
+    revision = app.revision()
     if revision == schema.HEAD:
         return
-    if app.database.kind == "sqlite":
+    if app.database.kind == "sqlite" and not is_newer(revision):
         app.upgrade()
         return
+    raise _outdated(app, revision)
+
+
+def is_newer(revision: str | None) -> bool:
+    """Whether a newer release wrote this revision; they are numbered in order."""
+    from docmill.db import schema
+
+    return revision is not None and revision > schema.HEAD
+
+
+def _outdated(app: App, revision: str | None) -> SchemaOutdated:
+    from docmill.db import schema
+
+    if is_newer(revision):
+        return SchemaOutdated(
+            f"The database {app.database} is at revision {revision}, made by a newer release; this one knows "
+            f"{schema.HEAD}. Upgrade Docmill."
+        )
     found = f"is at revision {revision}" if revision else "has no Docmill schema"
-    raise SchemaOutdated(
+    return SchemaOutdated(
         f"The database {app.database} {found}, this release needs {schema.HEAD}. Run `docmill db upgrade`."
     )
 
 
-def load_registry(modules: tuple[str, ...]) -> Registry:
+def plugin_modules(modules: tuple[str, ...]) -> tuple[str, ...]:
+    """Where steps, processors and loaders are declared: built in, by entry point, and in these modules."""
+    from importlib.metadata import entry_points
+
+    names = ["docmill.steps.finish", *(point.module for point in entry_points(group=ENTRY_POINTS)), *modules]
+    return tuple(dict.fromkeys(names))
+
+
+def load_registry(modules: tuple[str, ...]) -> "Registry":
     """All declared steps, processors and loaders."""
+    from importlib import import_module
+
+    from docmill.plugin import PluginInvalid, Registry
+
     registry = Registry()
-    names = ["docmill.steps.finish", *(point.value for point in entry_points(group=ENTRY_POINTS)), *modules]
-    for name in dict.fromkeys(names):
+    for name in plugin_modules(modules):
         try:
             module = import_module(name)
-        except ImportError as error:
+        except DocmillError:
+            raise
+        except (
+            Exception
+        ) as error:  # A plug-in is somebody else's code: whatever it raises, the person must hear its name.
             raise PluginInvalid(
-                f"The plug-in module {name!r} cannot be imported: {error}. Install it or correct `plugins`."
+                f"The plug-in module {name!r} cannot be imported: {type(error).__name__}: {error}. "
+                "Install it or correct `plugins`.",
+                module=name,
             ) from error
         registry.add_module(module)
     return registry
+
+
+def catalogue_of(registry: "Registry") -> "Catalogue":
+    """What a template may name, given these declarations."""
+    from docmill.templates.catalogue import Catalogue, StepType
+
+    processors: dict[str, set[str]] = {}
+    for service, method in registry.processors:
+        processors.setdefault(service, set()).add(method)
+    return Catalogue(
+        step_types={
+            name: StepType(kind=spec.kind, recoveries=spec.recoveries) for name, spec in registry.steps.items()
+        },
+        processors={service: frozenset(methods) for service, methods in processors.items()},
+    )

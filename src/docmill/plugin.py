@@ -24,7 +24,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from types import ModuleType
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, overload
 
 from docmill.model.errors import Deferred, DocmillError, PermanentError, RetryableError
 from docmill.model.statuses import StepKind
@@ -95,6 +95,8 @@ class StepContext(Protocol):
     max_attempts: int
     effect_key: str
     """The same for every attempt of this step in this run: give it to services that deduplicate."""
+    token: str
+    """Names this very attempt, for services that tell attempts apart. Not a secret."""
     model: Mapping[str, object]
     """Model settings of this attempt, switched and raised as the template says."""
     prompt: str | None
@@ -104,7 +106,14 @@ class StepContext(Protocol):
     def stopping(self) -> bool:
         """True once the step should wind up: it is cancelled, nearly out of time, or its worker is shutting down."""
 
-    async def once(self, name: str, compute: Callable[[], Awaitable[T] | T]) -> T:
+    # Two signatures rather than `Awaitable[T] | T`, from which type checkers cannot infer T.
+    @overload
+    async def once(self, name: str, compute: Callable[[], Awaitable[T]]) -> T: ...
+
+    @overload
+    async def once(self, name: str, compute: Callable[[], T]) -> T: ...
+
+    async def once(self, name: str, compute: Callable[[], Any]) -> Any:
         """The value of `compute`, stored durably under this name: a rerun of the step gets it back without computing.
 
         The value must be JSON-able. Only for `async def` steps.

@@ -1,14 +1,17 @@
-"""Settings of an installation: `docmill.yaml` beside DOCMILL_HOME, overridden by DOCMILL_* variables."""
+"""Settings of an installation: `docmill.yaml` in the current folder (or DOCMILL_CONFIG), overridden by DOCMILL_*."""
 
+import os
 from pathlib import Path
 from typing import Annotated
 
+import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from pydantic_settings import (
     BaseSettings,
     NoDecode,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
+    SettingsError,
     YamlConfigSettingsSource,
 )
 
@@ -72,6 +75,11 @@ class Settings(BaseSettings):
     children: ChildSection = ChildSection()
     drain_seconds: float = Field(default=20.0, ge=0)
 
+    @field_validator("home")
+    @classmethod
+    def _expand(cls, value: Path) -> Path:
+        return value.expanduser()
+
     @field_validator("plugins", mode="before")
     @classmethod
     def _split(cls, value: object) -> object:
@@ -101,17 +109,35 @@ class Settings(BaseSettings):
 
 def config_file() -> Path:
     """The configuration file: DOCMILL_CONFIG, or docmill.yaml in the current folder."""
-    import os
-
-    return Path(os.environ.get("DOCMILL_CONFIG", "docmill.yaml"))
+    return Path(os.environ.get("DOCMILL_CONFIG") or "docmill.yaml")
 
 
 def load_settings(**overrides: object) -> Settings:
     """Read file and environment; SettingsInvalid lists everything that is wrong."""
+    file = config_file()
+    if "DOCMILL_CONFIG" in os.environ and not file.is_file():
+        raise SettingsInvalid(f"DOCMILL_CONFIG names {str(file)!r}, which is not a file. Correct or unset it.")
     try:
         return Settings(**overrides)  # type: ignore[arg-type]
     except ValidationError as error:
-        lines = [f"  {'.'.join(str(part) for part in fault['loc'])}: {fault['msg']}" for fault in error.errors()]
+        lines = [f"  {_place(fault['loc'])}: {fault['msg']}" for fault in error.errors()]
+        raise SettingsInvalid(f"The settings ({file} and DOCMILL_*) have mistakes:\n" + "\n".join(lines)) from error
+    except SettingsError as error:
         raise SettingsInvalid(
-            f"The settings ({config_file()} and DOCMILL_*) have mistakes:\n" + "\n".join(lines)
+            f"The settings have a mistake: {error}. Lists and mappings are written as JSON."
         ) from error
+    except (yaml.YAMLError, OSError, ValueError, TypeError) as error:
+        reason = " ".join(str(error).split())
+        raise SettingsInvalid(f"The settings file {file} cannot be read as a YAML mapping: {reason}.") from error
+
+
+def _place(location: tuple[int | str, ...]) -> str:
+    return ".".join(str(part) for part in location)
+
+
+def unknown_variables() -> list[str]:
+    """DOCMILL_* variables that set nothing, most likely misspelt."""
+    prefix = "DOCMILL_"
+    known = {"CONFIG", *(name.upper() for name in Settings.model_fields)}
+    names = (name for name in os.environ if name.startswith(prefix))
+    return sorted(name for name in names if name.removeprefix(prefix).split("__")[0].upper() not in known)

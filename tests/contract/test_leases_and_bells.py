@@ -13,7 +13,8 @@ from sqlalchemy import select
 from docmill.db.tables import workers
 from docmill.db.tables.workers import WorkerStatus
 from docmill.engine.bell import CONTROL, open_bell
-from docmill.engine.lease import Heartbeat, Lease, LeaseSettings, alive_workers, monotonic
+from docmill.engine.lease import Heartbeat, Lease, LeaseSettings, monotonic
+from docmill.services.workers import alive_workers
 from docmill.testing.waiting import until
 from docmill.testing.world import World
 
@@ -32,21 +33,21 @@ def test_a_registered_worker_is_alive_and_holds_its_lease(world: World) -> None:
     lease, ids = Lease(60.0), list[str]()
     assert not lease.holds
     beat = heartbeat(world, lease, ids)
-    before = alive_workers(world.database)
+    before = len(alive_workers(world.database))
     beat.register()
     assert ids == [lease.worker_id]
     assert lease.hold(lambda: False)
-    assert alive_workers(world.database) == before + 1
+    assert len(alive_workers(world.database)) == before + 1
     beat.stop()
-    assert alive_workers(world.database) == before
+    assert len(alive_workers(world.database)) == before
 
 
 def test_the_lock_file_comes_before_the_row(world: World) -> None:
     """Whoever sees the row may try the lock."""
     seen: list[int] = []
-    before = alive_workers(world.database)
+    before = len(alive_workers(world.database))
     beat = Heartbeat(
-        world.database, LeaseSettings(), Lease(60.0), on_new_id=lambda id_: seen.append(alive_workers(world.database))
+        world.database, LeaseSettings(), Lease(60.0), on_new_id=lambda id_: seen.append(len(alive_workers(world.database)))
     )
     beat.register()
     assert seen == [before]

@@ -40,8 +40,8 @@ MUTANTS = {
         "_again(step._replace(failures=step.failures + 1), event.until)",
     ),
     "a drain counts as a crash": (
-        '_again(step, fold.now), "released"',
-        '_again(step._replace(crashes=step.crashes + 1), fold.now), "released"',
+        '_again(step, step.due_at or fold.now), "released"',
+        '_again(step._replace(crashes=step.crashes + 1), step.due_at or fold.now), "released"',
     ),
     "a crash too many": ("crashes >= fold.plan", "crashes > fold.plan"),
     "skips are not transitive": ("                frontier.append(position)\n", "                pass\n"),

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from sqlalchemy import Connection, Engine, create_engine, event, make_url
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import NullPool, Pool, QueuePool
 
 from docmill.model.errors import DatabaseUnavailable, InvalidInput
@@ -98,7 +98,12 @@ class Database:
     """The database behind a URL: `sqlite:///path` or `postgresql://…`."""
 
     def __init__(self, url: str) -> None:
-        parsed = make_url(url)
+        try:
+            parsed = make_url(url)
+        except ArgumentError as error:
+            raise InvalidInput(
+                "The database URL cannot be read; write sqlite:///path or postgresql://user@host/name."
+            ) from error
         backend = parsed.get_backend_name()
         if backend == "sqlite":
             self.kind: DatabaseKind = "sqlite"

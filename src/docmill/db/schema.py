@@ -20,6 +20,9 @@ def upgrade(connection: Connection, revision: str = "head") -> None:
     from alembic import command
     from alembic.config import Config
 
+    if connection.dialect.name == "postgresql":
+        # Two upgrades at once would both create the tables; on SQLite the writer's lock keeps them apart.
+        connection.execute(text("select pg_advisory_xact_lock(hashtext('docmill.schema'))"))
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
     config.attributes["connection"] = connection

@@ -14,6 +14,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from docmill.engine.batch import StepRun
 from docmill.engine.retry import attempt_settings
 from docmill.model.errors import PermanentError
+from docmill.model.ids import derived_id
 from docmill.plugin import Database, FollowUp
 
 T = TypeVar("T")
@@ -63,6 +64,10 @@ class Context:
     @property
     def effect_key(self) -> str:
         return effect_key(self._run)
+
+    @property
+    def token(self) -> str:
+        return derived_id("attempt", *self._run.key)
 
     @property
     def model(self) -> Mapping[str, object]:

@@ -109,7 +109,7 @@ def _claim(fold: _Fold, event: Claimed) -> bool:
     step = fold.steps[event.position]
     if step.status is not StepStatus.READY or (step.due_at is not None and step.due_at > fold.now):
         return False
-    after = step._replace(status=StepStatus.IN_PROGRESS, epoch=step.epoch + 1, worker=event.worker, due_at=None)
+    after = step._replace(status=StepStatus.IN_PROGRESS, epoch=step.epoch + 1, worker=event.worker)
     fold.put(event.position, after)
     # Nothing else can follow from a claim.
     fold.put_job(JobStatus.IN_PROGRESS)
@@ -140,11 +140,12 @@ def _report(
         case Skipped():
             fold.put(position, _idle(step, StepStatus.SKIPPED, reason=SkipReason.CONDITION), SkipReason.CONDITION)
         case Suspended():
-            fold.put(position, step._replace(status=StepStatus.WAITING, worker=None, deadline=event.deadline))
+            after = step._replace(status=StepStatus.WAITING, worker=None, due_at=None, deadline=event.deadline)
+            fold.put(position, after)
         case Deferred():
             fold.put(position, _again(step, event.until), "deferred")
         case Released():
-            fold.put(position, _again(step, fold.now), "released")
+            fold.put(position, _again(step, step.due_at or fold.now), "released")
         case Crashed():
             _crash(fold, position, step)
         case Failed():
@@ -170,7 +171,7 @@ def _crash(fold: _Fold, position: int, step: StepState) -> None:
     if crashes >= fold.plan.steps[position].max_crashes:
         fold.put(position, _idle(step, StepStatus.FAILED), "worker_died")
     else:
-        fold.put(position, _again(step, fold.now), "crashed")
+        fold.put(position, _again(step, step.due_at or fold.now), "crashed")
 
 
 def _fail(fold: _Fold, position: int, step: StepState, event: Failed) -> None:

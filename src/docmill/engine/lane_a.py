@@ -199,6 +199,8 @@ class LaneA(StoreThread):
             pool = self._slots.pools.get(queue) or self._slots.pools[queue[:-1]]
             limit = self._slots.reserve_up_to(queue, min(MAX_STEPS, pool.claims_per_cycle or MAX_STEPS))
             if limit:
+                # The hint is used up now, not after the claim: whoever rings meanwhile is not forgotten.
+                self._hints.discard(queue)
                 self._turns[queue] += 1
                 claims.append(QueueClaim(queue=queue, limit=limit, turn=self._turns[queue]))
         return claims
@@ -274,8 +276,8 @@ class LaneA(StoreThread):
         with self._wake:
             for claim in claims:
                 self._slots.release(claim.queue, claim.limit - used.get(claim.queue, 0))
-                if claim.queue in outcome.exhausted:
-                    self._hints.discard(claim.queue)
+                if claim.queue not in outcome.exhausted:
+                    self._hints.add(claim.queue)
 
     def _announce(self, outcome: Outcome) -> None:
         """Steps left ready: for us when a slot frees, for others at once; timers for what is due later."""

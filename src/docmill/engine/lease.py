@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from threading import Condition, Event, Thread
 
-from sqlalchemy import func, insert, select, update
+from sqlalchemy import insert, update
 
 from docmill.db.database import Database, is_transient
 from docmill.db.tables import workers
@@ -48,11 +48,14 @@ class Lease:
         self.duration = duration
         self.worker_id = ""
         self._until = 0.0
+        self._lapsed_at: float | None = None
         self._changed = Condition()
 
     def renewed(self, worker_id: str, asked_at: float) -> None:
         """The database confirmed the lease; it runs from the moment we asked, not from the answer."""
         with self._changed:
+            if self.worker_id and not self.holds:
+                self._lapsed_at = monotonic()
             self.worker_id = worker_id
             self._until = asked_at + self.duration
             self._changed.notify_all()
@@ -60,6 +63,15 @@ class Lease:
     @property
     def holds(self) -> bool:
         return monotonic() < self._until
+
+    @property
+    def may_judge(self) -> bool:
+        """Whether others' leases may be taken for expired.
+
+        Not for the length of a lease after our own lapsed: what kept us from renewing (the database was away) kept them
+        too, and they deserve as much time to come back.
+        """
+        return self._lapsed_at is None or monotonic() > self._lapsed_at + self.duration
 
     def hold(self, stopping: Callable[[], bool]) -> bool:
         """Wait until the lease is known to hold; False if `stopping` became true first."""
@@ -87,6 +99,7 @@ class Heartbeat:
         self._lease = lease
         self._on_new_id = on_new_id
         self._stop = Event()
+        self.on_death: Callable[[BaseException], None] = lambda error: None
         self._thread = Thread(target=self._run, name="docmill-heartbeat", daemon=True)
 
     def register(self) -> None:
@@ -130,6 +143,12 @@ class Heartbeat:
             pass  # The lease runs out by itself.
 
     def _run(self) -> None:
+        try:
+            self._beat()
+        except BaseException as error:
+            self.on_death(error)
+
+    def _beat(self) -> None:
         delay = self._settings.heartbeat
         while not self._stop.wait(delay):
             try:
@@ -157,10 +176,3 @@ class Heartbeat:
         if renewed:
             self._lease.renewed(self._lease.worker_id, asked_at)
         return renewed == 1
-
-
-def alive_workers(database: Database) -> int:
-    """How many workers hold a lease (for `doctor`)."""
-    with database.read() as connection:
-        query = select(func.count()).select_from(workers).where(workers.c.status == WorkerStatus.ALIVE)
-        return connection.execute(query).scalar_one()

@@ -203,7 +203,7 @@ class Runner:
         if not run.step.processor:
             kept = None if stored else result
             return Completed(position=position, epoch=epoch, result=kept, paid=step_type.paid), result
-        processor = self._processor(run, result)
+        processor = await self._processor(run, result)
         if step_type.paid and not stored:
             checkpoint = Checkpointed(position=position, epoch=epoch, result=result)
             if not await self._record(run, checkpoint, len(result)):
@@ -223,10 +223,15 @@ class Runner:
         self.lane_b.put(apply)
         return None, None
 
-    def _processor(self, run: StepRun, result: str) -> Callable[[Any, Any], None]:
+    async def _processor(self, run: StepRun, result: str) -> Callable[[Any, Any], None]:
+        """The first whose condition holds; conditions may name the entity, results and metadata besides the result."""
         service = run.plan.service_name or ""
+        needs = {name for choice in run.step.processor if choice.when for name in conditions.parse(choice.when).names}
+        scope: dict[str, object] = {}
+        if needs:
+            loaded = await self._loader.scope(run, frozenset(needs - {"result"}))
+            scope = {**loaded.names(), "result": orjson.loads(result)}
         for choice in run.step.processor:
-            scope = {"result": orjson.loads(result)} if choice.when is not None else {}
             if choice.when is None or conditions.parse(choice.when).holds(scope):
                 found = self._registry.processors.get((service, choice.method))
                 if found is None:

@@ -22,7 +22,7 @@ class StepState(NamedTuple):
     """A result is stored and will not be computed again; only its apply remains."""
     worker: str | None = None
     due_at: datetime | None = None
-    """READY: not to be claimed before."""
+    """READY: not to be claimed before. Kept while it runs: given back, it has its old place in the queue."""
     deadline: datetime | None = None
     """WAITING: answered by then, or failed."""
     reason: SkipReason | None = None

@@ -40,14 +40,17 @@ class Sweep:
 class Sweeper:
     """Sweeps on one store of its own."""
 
-    def __init__(self, store: Store, *, run_dir: Path, own_id: Callable[[], str]) -> None:
+    def __init__(
+        self, store: Store, *, run_dir: Path, own_id: Callable[[], str], may_judge: Callable[[], bool] = lambda: True
+    ) -> None:
         self._store = store
         self._run_dir = run_dir
         self._own_id = own_id
+        self._may_judge = may_judge
 
     def sweep(self, queues: tuple[str, ...]) -> Sweep:
         """Look once at everything."""
-        dead = [*self._bury_gone(), *self._bury_expired()]
+        dead = [*self._bury_gone(), *(self._bury_expired() if self._may_judge() else ())]
         ready: set[str] = set()
         recovered = self._drain(self._orphans, ready)
         overdue = self._drain(self._overdue, ready)

@@ -81,7 +81,10 @@ class SweeperThread(StoreThread):
                 return
 
     def _sweep(self, store: Store) -> Sweep:
-        sweeper = Sweeper(store, run_dir=self._run_dir, own_id=lambda: self._lease.worker_id)
+        lease = self._lease
+        sweeper = Sweeper(
+            store, run_dir=self._run_dir, own_id=lambda: lease.worker_id, may_judge=lambda: lease.may_judge
+        )
         return sweeper.sweep(self._queues)
 
     def close(self) -> None:
@@ -100,6 +103,7 @@ class Worker:
         self._stop: asyncio.Event | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._failure: BaseException | None = None
+        self._stop_asked = False
         self.ready = Event()
         """Set once the worker is registered and claims."""
 
@@ -109,6 +113,7 @@ class Worker:
 
     def stop(self) -> None:
         """Drain and end."""
+        self._stop_asked = True
         if self._loop is not None and self._stop is not None:
             self._loop.call_soon_threadsafe(self._stop.set)
 
@@ -121,6 +126,8 @@ class Worker:
         gc.set_threshold(*_GC_THRESHOLD)
         self._loop = asyncio.get_running_loop()
         self._stop = asyncio.Event()
+        if self._stop_asked:
+            return
         settings, database, slots = self._settings, self._database, self._slots
         plans = PlanSource()
         lease = Lease(settings.lease.duration)
@@ -153,6 +160,7 @@ class Worker:
         for thread in (lane_a, lane_b, sweeper):
             thread.on_death = self._die
             thread.start()
+        heartbeat.on_death = self._die
         heartbeat.start()
         bell.listen(lease.worker_id, lane_a.ring)
         log.info("worker %s is ready", lease.worker_id)

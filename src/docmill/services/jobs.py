@@ -1,6 +1,7 @@
 """Processing jobs as people use them: submit, look, follow, cancel, run again."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -18,6 +19,7 @@ from docmill.engine.store_pool import StorePool
 from docmill.model.errors import Conflict, InvalidInput, NotFound
 from docmill.model.ids import DEFAULT_ORG, is_id
 from docmill.model.statuses import JobStatus, StepStatus
+from docmill.services.following import JobEvent, JobPosition, follow
 from docmill.templates.document import plan_from_document
 from docmill.templates.plan import Plan
 
@@ -77,16 +79,6 @@ class JobView:
     steps: tuple[StepView, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobEvent:
-    """All that one transaction did to a job. `version` is the position to resume from."""
-
-    job_id: str
-    version: int
-    at: datetime
-    data: Mapping[str, Any]
-
-
 class Jobs:
     """The jobs of one organisation."""
 
@@ -122,8 +114,20 @@ class Jobs:
         event = Rerun(positions=frozenset(plan.positions[key] for key in keys), keep_checkpoints=keep_checkpoints)
         self._change(job_id, event, "is still running; cancel it first or wait for its end")
 
+    def rerun_from(self, job_id: str, step_key: str, *, keep_checkpoints: bool = True) -> None:
+        """Run a finished job again from this step on: the step, what depends on it, and every later group."""
+        plan = self._plan(job_id)
+        if step_key in plan.positions:
+            first = plan.step(step_key)
+            later = [step.step_key for step in plan.steps if step.execution_group > first.execution_group]
+            keys = [step_key, *later]
+        else:
+            keys = [step_key]
+        self.rerun(job_id, keys, keep_checkpoints=keep_checkpoints)
+
     def _change(self, job_id: str, event: Cancelled | Rerun, refusal: str) -> None:
         summary = self.get(job_id).summary
+        job_id = summary.id
         outcome = self._stores.commit(Batch(reports=[Report(job_id=job_id, event=event)]))
         failpoint("cancel.stored")
         if not outcome.accepted[0]:
@@ -171,13 +175,29 @@ class Jobs:
                 for row in connection.execute(query)
             ]
 
+    def positions(self, job_ids: Sequence[str]) -> Mapping[str, JobPosition]:
+        """How far each of these jobs has come; those that do not exist are left out."""
+        query = select(jobs.c.id, jobs.c.version, jobs.c.status).where(
+            jobs.c.id.in_(job_ids), jobs.c.org_id == self._org_id
+        )
+        with self._database.read() as connection:
+            return {
+                row.id: JobPosition(version=row.version, status=JobStatus(row.status))
+                for row in connection.execute(query)
+            }
+
+    def watch(self, after: Mapping[str, int]) -> Iterator[JobEvent | None]:
+        """Events of these jobs (id -> version already seen) as they happen, until all have finished."""
+        return follow(self, after)
+
     def _plan(self, job_id: str) -> Plan:
         with self._database.read() as connection:
             return plan_from_document(self._row(connection, job_id).definition)
 
     def _row(self, connection: Connection, job_id: str) -> Row[Any]:
         row = None
-        if is_id(job_id):
+        canonical = _canonical(job_id)
+        if canonical is not None:
             query = _summaries().add_columns(
                 jobs.c.version,
                 jobs.c.metadata,
@@ -186,7 +206,7 @@ class Jobs:
                 jobs.c.parent_job_id,
                 templates.c.definition,
             )
-            row = connection.execute(query.where(jobs.c.id == job_id, jobs.c.org_id == self._org_id)).first()
+            row = connection.execute(query.where(jobs.c.id == canonical, jobs.c.org_id == self._org_id)).first()
         if row is None:
             raise NotFound(f"There is no job {job_id}. `docmill jobs list` shows those there are.", job_id=job_id)
         return row
@@ -205,6 +225,14 @@ def _check_ids(job: NewJob) -> None:
                 f"The {name} of a job is a UUID in lower case, not {value!r}; `derived_id` makes one of any text.",
                 field=name,
             )
+
+
+def _canonical(text: str) -> str | None:
+    """The id as it is stored; None for what cannot be one."""
+    try:
+        return str(uuid.UUID(text))
+    except ValueError:
+        return None
 
 
 def _summaries() -> Any:

@@ -13,7 +13,7 @@ from docmill.engine.clock import database_now
 from docmill.model.errors import NotFound
 from docmill.model.ids import DEFAULT_ORG, is_id, new_id
 from docmill.templates.compile import CompiledTemplate
-from docmill.templates.document import plan_from_document
+from docmill.templates.document import Document, plan_from_document
 from docmill.templates.plan import Plan
 
 _ATTEMPTS = 50
@@ -34,6 +34,15 @@ class TemplateVersion:
     created_at: datetime
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registration:
+    """What became of a template that was added."""
+
+    template: TemplateVersion
+    new: bool
+    """False: this very content was there already."""
+
+
 class Templates:
     """The templates of one organisation."""
 
@@ -43,6 +52,10 @@ class Templates:
 
     def register(self, compiled: CompiledTemplate) -> TemplateVersion:
         """Store the template as a new version, unless one with the same content exists: then that one is meant."""
+        return self.add(compiled).template
+
+    def add(self, compiled: CompiledTemplate) -> Registration:
+        """As `register`, and tell whether it was new."""
         for _ in range(_ATTEMPTS):
             try:
                 return self._register(compiled)
@@ -50,12 +63,12 @@ class Templates:
                 continue  # Somebody registered the same name at the same moment: look again.
         return self._register(compiled)
 
-    def _register(self, compiled: CompiledTemplate) -> TemplateVersion:
+    def _register(self, compiled: CompiledTemplate) -> Registration:
         plan = compiled.plan
         with self._database.write() as connection:
             same = self._row(connection, templates.c.name == plan.name, templates.c.digest == compiled.digest)
             if same is not None:
-                return _version(same)
+                return Registration(template=_version(same), new=False)
             newest = connection.execute(
                 select(func.max(templates.c.version)).where(
                     templates.c.org_id == self._org_id, templates.c.name == plan.name
@@ -76,7 +89,7 @@ class Templates:
             connection.execute(insert(templates).values(values))
             row = self._row(connection, templates.c.id == values["id"])
             assert row is not None
-            return _version(row)
+            return Registration(template=_version(row), new=True)
 
     def find(self, name: str, version: int | None = None) -> TemplateVersion:
         """The newest version of a template, or the one asked for."""
@@ -92,7 +105,11 @@ class Templates:
 
     def plan(self, template_id: str) -> Plan:
         """The compiled plan of a version."""
-        definition = None
+        return plan_from_document(self.document(template_id))
+
+    def document(self, template_id: str) -> Document:
+        """The stored form of a version: plain data with every default written out."""
+        definition: Document | None = None
         if is_id(template_id):
             with self._database.read() as connection:
                 query = select(templates.c.definition).where(
@@ -101,18 +118,22 @@ class Templates:
                 definition = connection.execute(query).scalar()
         if definition is None:
             raise NotFound(f"There is no template version with the id {template_id}.")
-        return plan_from_document(definition)
+        return definition
 
     def list(self) -> Sequence[TemplateVersion]:
         """The newest version of every template, by name."""
         with self._database.read() as connection:
-            query = select(templates).where(templates.c.org_id == self._org_id)
+            query = select(*_COLUMNS).where(templates.c.org_id == self._org_id)
             rows = connection.execute(query.order_by(templates.c.name, templates.c.version)).all()
         return list({row.name: _version(row) for row in rows}.values())
 
     def _row(self, connection: Connection, *conditions: object) -> Row[tuple[object, ...]] | None:
-        query = select(templates).where(templates.c.org_id == self._org_id, *conditions)  # type: ignore[arg-type]
+        query = select(*_COLUMNS).where(templates.c.org_id == self._org_id, *conditions)  # type: ignore[arg-type]
         return connection.execute(query.order_by(templates.c.version.desc()).limit(1)).first()
+
+
+_COLUMNS = [templates.c[name] for name in TemplateVersion.__dataclass_fields__]
+"""Without the definition, which may be a megabyte."""
 
 
 def _version(row: Row[tuple[object, ...]]) -> TemplateVersion:

@@ -212,6 +212,15 @@ class Facts:
         ends = [max(self.denied[p], self.lives[p].begun) if p in self.denied else self.lives[p].last for p in awaited]
         return max([self.submitted, self.lives[position].begun, *ends])
 
+    def _due(self, step: PlanStep, entries: Sequence[tuple[int, Entry]]) -> datetime | None:
+        """When the step may begin, or might when it began; one that was given back keeps its place in the queue."""
+        if not entries:
+            since = self._ready_since(step.position)
+            return None if since is None else self.history[since].now + timedelta(seconds=step.delay)
+        if isinstance(entries[-1][1].event, Claimed | Checkpointed | Crashed | Released):
+            return self._due(step, entries[:-1])
+        return _due_again(step, entries)
+
     def _step(self, step: PlanStep) -> StepState:
         position = step.position
         life = self.lives[position]
@@ -225,16 +234,12 @@ class Facts:
             return blank._replace(status=StepStatus.SKIPPED, reason=SkipReason.DEPENDENCY_FAILED)
         if position in self.dropped:
             return blank._replace(status=StepStatus.SKIPPED, reason=SkipReason.JOB_FAILED)
-        if life.phase is Phase.BETWEEN:
-            return blank._replace(status=StepStatus.READY, due_at=_due_again(step, life))
-        if life.phase is Phase.FRESH:
-            since = self._ready_since(position)
-            if since is None:
-                return blank
-            due_at = self.history[since].now + timedelta(seconds=step.delay)
-            return blank._replace(status=StepStatus.READY, due_at=due_at)
+        if life.phase in (Phase.BETWEEN, Phase.FRESH):
+            due_at = self._due(step, life.entries)
+            return blank if due_at is None else blank._replace(status=StepStatus.READY, due_at=due_at)
         return blank._replace(
             status=_PLAIN_STATUS[life.phase],
+            due_at=self._due(step, life.entries) if life.phase is Phase.RUNNING else None,
             worker=_worker(life) if life.phase is Phase.RUNNING else None,
             deadline=_deadline(life) if life.phase is Phase.WAITING else None,
             reason=SkipReason.CONDITION if life.phase is Phase.UNWANTED else None,
@@ -332,21 +337,19 @@ def _deadline(life: Life) -> datetime | None:
     return [entry.event.deadline for _, entry in life.entries if isinstance(entry.event, Suspended)][-1]
 
 
-def _due_again(step: PlanStep, life: Life) -> datetime:
+def _due_again(step: PlanStep, entries: Sequence[tuple[int, Entry]]) -> datetime:
     """When the next attempt may begin, by what ended the last one."""
-    entry = life.entries[-1][1]
+    entry = entries[-1][1]
     match entry.event:
         case Deferred(until=until):
             return until
         case Failed(retry_after=None, jitter=jitter):
             # 10, 20, 40 seconds by default, doubled once per failure before this one, and up to half again.
             pause = step.backoff
-            for _ in range(life.count(Failed) - 1):
+            for _ in range(sum(1 for _, other in entries if isinstance(other.event, Failed)) - 1):
                 pause = min(LONGEST_DELAY, pause * 2)
             return entry.now + timedelta(seconds=min(LONGEST_DELAY, pause * (1 + jitter / 2)))
         case Failed(retry_after=float() | int() as told):
             return entry.now + timedelta(seconds=min(LONGEST_DELAY, max(0.0, told)))
-        case Crashed() | Released():
-            return entry.now
         case event:
             raise AssertionError(f"{event} does not leave a step between two attempts")

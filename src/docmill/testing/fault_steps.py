@@ -1,7 +1,8 @@
 """The plug-in of the fault tests: steps and processors that tell the outside witness what they do.
 
 `metadata` of a job steers its steps: `gate` holds the stand-in model's answer back (the nth question waits at the gate
-`<gate>-<n>`), `parts` is the number of sub-checkpoints, `bad` makes the apply refuse.
+`<gate>-<n>`), `parts` is the number of sub-checkpoints, `bad` makes the apply refuse, `lingers` holds the apply at a
+gate.
 """
 
 import asyncio
@@ -9,6 +10,7 @@ import os
 import signal
 from datetime import timedelta
 from functools import cache
+from threading import Event, current_thread
 from typing import Any
 
 from docmill.engine import failpoints
@@ -26,7 +28,7 @@ def witness() -> Witness:
 
 
 if "DOCMILL_WITNESS_POINTS" in os.environ:
-    failpoints.hook(lambda name: witness().note("passed", name))
+    failpoints.hook(lambda name: witness().note("passed", name, current_thread().name))
 
 _kill_at = os.environ.get("DOCMILL_WITNESS_KILL", "")
 
@@ -54,6 +56,15 @@ async def ask(ctx: StepContext) -> dict[str, str]:
         await asyncio.sleep(0.002)
     witness().note("answered", ctx.effect_key, ctx.token)
     _kill_if("model.answered")
+    return {"token": ctx.token}
+
+
+@step("fault.free")
+async def free(ctx: StepContext) -> dict[str, str]:
+    """As `fault.ask`, but nothing is paid, so nothing is checkpointed before the apply."""
+    witness().note("computing", ctx.effect_key, ctx.token)
+    await _gate(f"{ctx.metadata['gate']}-{witness().count('computing', ctx.effect_key)}")
+    witness().note("computed", ctx.effect_key)
     return {"token": ctx.token}
 
 
@@ -145,6 +156,8 @@ def record(ctx: ApplyContext, result: dict[str, Any]) -> None:
         "insert into effects (effect_key, token) values (:key, :token)",
         {"key": ctx.effect_key, "token": result["token"]},
     )
+    while ctx.metadata.get("lingers") and not witness().is_open(str(ctx.metadata["lingers"])):
+        Event().wait(0.01)
     if ctx.metadata.get("bad"):
         raise PermanentError("The stand-in refuses this result.")
 

@@ -31,7 +31,8 @@ def check_state(plan: Plan, state: JobState) -> None:
 
 def _check_step(step: StepState) -> None:
     assert (step.worker is not None) == (step.status is StepStatus.IN_PROGRESS), "a worker holds exactly what runs"
-    assert (step.due_at is not None) == (step.status is StepStatus.READY), "exactly what is ready has a due time"
+    queued = step.status in (StepStatus.READY, StepStatus.IN_PROGRESS)
+    assert (step.due_at is not None) == queued, "exactly what is ready, or was claimed from there, has a due time"
     assert step.deadline is None or step.status is StepStatus.WAITING, "only a wait has a deadline"
     assert (step.reason is not None) == (step.status is StepStatus.SKIPPED), "exactly what was skipped has a reason"
 

@@ -1,0 +1,1 @@
+"""Docmill as a system under test, set up as production runs it."""

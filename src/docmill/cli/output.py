@@ -1,0 +1,137 @@
+"""What reaches stdout: JSON for programs, text and tables for people."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
+
+from cyclopts import Parameter
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+Json = Annotated[bool, Parameter(name="--json", negative="", help="Print JSON on stdout.")]
+"""The option every command has."""
+
+STYLES = {
+    "COMPLETED": "green",
+    "PARTIAL_SUCCESS": "yellow",
+    "FAILED": "bold red",
+    "CANCELLED": "magenta",
+    "IN_PROGRESS": "cyan",
+    "WAITING": "blue",
+    "READY": "default",
+    "PENDING": "bright_black",
+    "SKIPPED": "bright_black",
+    "ok": "green",
+    "warn": "yellow",
+    "fail": "bold red",
+}
+_UNBOUNDED = 10_000
+"""Columns when nobody looks: a line in a pipe is never folded or cut."""
+
+
+def print_json(value: object) -> None:
+    """One JSON document on stdout, laid out for reading."""
+    import orjson
+
+    _write(orjson.dumps(value, default=plain, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+
+
+def print_json_line(value: object) -> None:
+    """One line of JSON on stdout, at once: part of a stream."""
+    import orjson
+
+    _write(orjson.dumps(value, default=plain, option=orjson.OPT_APPEND_NEWLINE))
+    sys.stdout.flush()
+
+
+def _write(data: bytes) -> None:
+    sys.stdout.write(data.decode())
+
+
+def plain(value: object) -> object:
+    """What orjson cannot write by itself, as plain data."""
+    if isinstance(value, frozenset | set):
+        return sorted(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    return str(value)
+
+
+def record(value: Any, **more: object) -> dict[str, object]:
+    """A frozen record as a JSON object, with what else belongs to it."""
+    assert is_dataclass(value)
+    return {field.name: getattr(value, field.name) for field in fields(value)} | more
+
+
+def console(stream: TextIO) -> "Console":
+    """A rich console that keeps to NO_COLOR, and to no width at all when it is not a terminal."""
+    from rich.console import Console
+
+    width = None if stream.isatty() else _UNBOUNDED
+    return Console(file=stream, width=width, highlight=False, markup=False, emoji=False)
+
+
+def print_table(heads: Sequence[str], rows: Sequence[Sequence["str | Text"]], *, give_way: Sequence[str] = ()) -> None:
+    """A table on stdout. Columns in `give_way` are cut when the terminal is narrow; the others never are."""
+    print_drawn(table(heads, rows, give_way=give_way))
+
+
+def print_drawn(drawing: Any) -> None:
+    """Something rich can draw, on stdout, without the blanks it pads lines with."""
+    target = console(sys.stdout)
+    with target.capture() as capture:
+        target.print(drawing)
+    sys.stdout.write("".join(f"{line.rstrip()}\n" for line in capture.get().splitlines()))
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence["str | Text"]], *, give_way: Sequence[str] = ()) -> Any:
+    """The table as something rich can draw."""
+    from rich.table import Table
+
+    grid = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    for head in heads:
+        if head in give_way:
+            grid.add_column(head, no_wrap=True, overflow="ellipsis", ratio=None, min_width=4)
+        else:
+            grid.add_column(head, no_wrap=True, overflow="fold")
+    for row in rows:
+        grid.add_row(*(printable(cell) if isinstance(cell, str) else cell for cell in row))
+    return grid
+
+
+def styled(word: str) -> "Text":
+    """A status in its colour."""
+    from rich.text import Text
+
+    return Text(word, style=STYLES.get(word, ""))
+
+
+def printable(text: str) -> str:
+    """One printable line: data may not move the cursor of whoever looks at it."""
+    return "".join(char if char.isprintable() else " " for char in text)
+
+
+def when(moment: datetime | None) -> str:
+    """A moment in local time."""
+    return moment.astimezone().strftime("%Y-%m-%d %H:%M:%S") if moment else ""
+
+
+def took(length: timedelta | None) -> str:
+    """A length of time, short."""
+    if length is None:
+        return ""
+    seconds = max(0.0, length.total_seconds())
+    if seconds < 60:
+        return f"{seconds:.1f} s" if seconds >= 0.1 else f"{seconds * 1000:.0f} ms"
+    minutes, seconds = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02} min" if hours else f"{minutes} min {seconds:02} s"
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 step`, `2 steps`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,83 @@
+"""The command tree, and the one place where whatever goes wrong becomes a line on stderr and an exit code."""
+
+import os
+import sys
+from collections.abc import Sequence
+
+from cyclopts import App, CycloptsError
+
+from docmill import __version__
+from docmill.cli import database, doctor, jobs, templates, worker
+from docmill.cli.errors import EXIT_INTERRUPTED, EXIT_PIPE, EXIT_WRONG_USE, WrongUse, exit_code, report
+from docmill.cli.help import HelpText
+
+EXAMPLES = """\
+Examples:
+  docmill templates add invoice.yaml         store a template
+  docmill jobs submit invoice document:42    start a job for one document
+  docmill worker                             run what is due, until Ctrl-C
+  docmill jobs list                          see how jobs stand
+  docmill doctor                             see whether all is well
+
+Every command takes --json, which prints JSON on stdout. Settings come from
+docmill.yaml in this folder and from DOCMILL_* variables; state is kept in
+DOCMILL_HOME (~/.docmill). Exit codes: 0 done, 1 something failed, 2 wrong use."""
+
+
+def build() -> App:
+    """The commands, with nothing heavy imported."""
+    app = App(
+        name="docmill",
+        help="Documents in, reviewed data out: durable workflows from templates.",
+        help_epilogue=EXAMPLES,
+        help_format="plaintext",
+        help_formatter=HelpText(),
+        version=f"docmill {__version__}",
+    )
+    for group in (templates.app, jobs.app, database.app):
+        group.help_epilogue = ""
+        app.command(group)
+    app.command(worker.run_worker, name="worker", help_epilogue="")
+    app.command(doctor.doctor, name="doctor", help_epilogue="")
+    return app
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command line; never raises for what a person can mend."""
+    for stream in (sys.stdout, sys.stderr):
+        # Names and results may hold what the terminal's encoding lacks.
+        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    as_json = "--json" in _before_delimiter(arguments)
+    try:
+        code = _call(arguments, as_json=as_json)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader left. Python flushes stdout once more at exit: give it somewhere to go.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_PIPE
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+    except Exception as error:
+        report(error, as_json=as_json)
+        return exit_code(error)
+    return code
+
+
+def _call(arguments: Sequence[str], *, as_json: bool) -> int:
+    app = build()
+    if arguments and arguments[0] == "templates":
+        # A lone dash is stdin; the parser would take it for an option.
+        arguments = [templates.STDIN if word == "-" else word for word in arguments]
+    app.suppress_keyboard_interrupt = False
+    try:
+        result = app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
+    except CycloptsError as error:
+        command = " ".join(["docmill", *(error.command_chain or ())])
+        message = " ".join(str(error).split())
+        report(WrongUse(f"{message} See `{command} --help`."), as_json=as_json)
+        return EXIT_WRONG_USE
+    return result if isinstance(result, int) else 0
+
+
+def _before_delimiter(arguments: Sequence[str]) -> Sequence[str]:
+    return arguments[: arguments.index("--")] if "--" in arguments else arguments

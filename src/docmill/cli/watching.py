@@ -1,0 +1,179 @@
+"""Watching jobs: a live board in a terminal, a line per change in a log, a stream of JSON for programs."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Protocol
+
+from docmill.cli.board import Board, job_change, step_changes
+from docmill.cli.job_text import details, error_text, job_record, job_table, percent
+from docmill.cli.output import console, counted, print_json_line, printable, record, styled, table
+from docmill.model.statuses import JobStatus
+
+if TYPE_CHECKING:
+    from docmill.bootstrap import App as Installation
+    from docmill.services.following import JobEvent
+    from docmill.services.jobs import JobView
+
+_FRAMES = 8
+"""Redraws per second."""
+
+
+class Progress(Protocol):
+    """Something that shows events as they happen."""
+
+    def hear(self, event: "JobEvent") -> None: ...
+
+
+def watch_jobs(installation: "Installation", job_ids: Sequence[str], *, as_json: bool) -> int:
+    """Follow the jobs to their end; 0 if all completed."""
+    jobs = installation.jobs
+    views = [jobs.get(job_id) for job_id in dict.fromkeys(job_ids)]
+    versions = {view.summary.id: view.version for view in views}
+    if not as_json:
+        _note_idle(installation, views)
+    with _progress(views, as_json=as_json) as progress:
+        for event in jobs.watch(versions):
+            if event is not None:
+                progress.hear(event)
+    ended = [jobs.get(job_id) for job_id in versions]
+    good = all(view.summary.status is JobStatus.COMPLETED for view in ended)
+    if as_json:
+        print_json_line({"type": "result", "ok": good, "jobs": [job_record(view) for view in ended]})
+    elif len(ended) == 1:
+        details(ended[0])
+    else:
+        job_table([view.summary for view in ended])
+    return 0 if good else 1
+
+
+def _note_idle(installation: "Installation", views: "Sequence[JobView]") -> None:
+    from docmill.services.workers import alive_workers
+
+    unfinished = any(not view.summary.status.finished for view in views)
+    if unfinished and not alive_workers(installation.database):
+        print("note: no worker is alive; start one with `docmill worker`.", file=sys.stderr)
+
+
+@contextmanager
+def _progress(views: "Sequence[JobView]", *, as_json: bool) -> Iterator[Progress]:
+    if as_json:
+        yield _JsonLines()
+    elif sys.stderr.isatty():
+        with _live(Board(views)) as board:
+            yield board
+    else:
+        yield _Lines(name_jobs=len(views) > 1)
+
+
+class _JsonLines:
+    """Each event as a line of JSON on stdout."""
+
+    def hear(self, event: "JobEvent") -> None:
+        change = job_change(event)
+        print_json_line(
+            {
+                "type": "event",
+                "job_id": event.job_id,
+                "version": event.version,
+                "at": event.at,
+                "job": {"before": change[0], "after": change[1]} if change else None,
+                "steps": [record(step) for step in step_changes(event)],
+                "errors": event.data.get("errors", {}),
+            }
+        )
+
+
+class _Lines:
+    """Each change as a line on stderr, for logs and pipes."""
+
+    def __init__(self, *, name_jobs: bool) -> None:
+        self._name_jobs = name_jobs
+
+    def hear(self, event: "JobEvent") -> None:
+        prefix = event.at.astimezone().strftime("%H:%M:%S")
+        if self._name_jobs:
+            prefix += f" {event.job_id}"
+        errors = event.data.get("errors", {})
+        for step in step_changes(event):
+            reason = f" ({step.reason})" if step.reason else ""
+            why = f": {error_text(errors[step.step_key])}" if step.step_key in errors else ""
+            self._print(f"{prefix} {step.step_key} {step.after}{reason}{why}")
+        if change := job_change(event):
+            self._print(f"{prefix} job {change[1]}")
+
+    @staticmethod
+    def _print(line: str) -> None:
+        print(printable(line), file=sys.stderr, flush=True)
+
+
+@contextmanager
+def _live(board: Board) -> Iterator[Board]:
+    """The board drawn on stderr, redrawn while it changes, gone at the end."""
+    from rich.live import Live
+
+    target = console(sys.stderr)
+    with Live(
+        get_renderable=lambda: _drawing(board, target.height, target.width),
+        console=target,
+        refresh_per_second=_FRAMES,
+        transient=True,
+        redirect_stdout=False,
+        redirect_stderr=False,
+    ):
+        yield board
+
+
+def _drawing(board: Board, height: int, width: int) -> Any:
+    jobs = list(board.jobs.values())
+    return _one_job(jobs[0], height, width) if len(jobs) == 1 else _many_jobs(board, height, width)
+
+
+def _bar(settled: int, total: int, width: int) -> str:
+    done = width * settled // max(total, 1)
+    return "━" * done + "╺" * (width - done)
+
+
+def _one_job(job: Any, height: int, width: int) -> Any:
+    from rich.console import Group
+    from rich.text import Text
+
+    head = Text.assemble(
+        (_bar(job.settled, len(job.steps), min(30, width // 3)), "cyan"),
+        f" {percent(job.settled / len(job.steps))} ",
+        styled(job.status),
+        f" {printable(job.template)} {printable(job.entity)}",
+        overflow="ellipsis",
+        no_wrap=True,
+    )
+    keys = list(job.steps)
+    room = max(3, height - 4)
+    # Too tall for the screen: begin shortly before the first step that is not settled.
+    first = next((n for n, key in enumerate(keys) if not job.steps[key].settled), 0)
+    start = max(0, min(first - 1, len(keys) - room))
+    rows = [
+        (key, styled(job.steps[key]), error_text(job.errors[key]) if key in job.errors else "")
+        for key in keys[start : start + room]
+    ]
+    return Group(head, table(("STEP", "STATUS", ""), rows, give_way=("",)))
+
+
+def _many_jobs(board: Board, height: int, width: int) -> Any:
+    from rich.console import Group
+    from rich.text import Text
+
+    counts = board.counts()
+    finished = sum(number for status, number in counts.items() if status.finished)
+    head = Text(f"{finished} of {counted(len(board.jobs), 'job')} finished: ", no_wrap=True, overflow="ellipsis")
+    for status in JobStatus:
+        if counts[status]:
+            head.append_text(styled(status)).append(f" {counts[status]}  ")
+    shown = board.liveliest(max(3, height - 5))
+    rows = [
+        (job.id, _bar(job.settled, len(job.steps), 10), styled(job.status), job.entity, ", ".join(job.running))
+        for job in shown
+    ]
+    parts = [head, table(("JOB", "", "STATUS", "ENTITY", "RUNNING"), rows, give_way=("ENTITY", "RUNNING"))]
+    if len(shown) < len(board.jobs):
+        parts.append(Text(f"… and {counted(len(board.jobs) - len(shown), 'job')} more", style="bright_black"))
+    return Group(*parts)

@@ -1,0 +1,89 @@
+"""What happens to a fleet, told once: the promise tests demand that nothing is violated, the mutation tests that it is."""
+
+import signal
+
+from docmill.testing import fault_steps
+from docmill.testing.fleet import Fleet, WorkerProcess
+from docmill.testing.verdict import examine
+
+
+def zombie(fleet: Fleet, step_type: str, processor: bool) -> list[str]:
+    """A worker is stopped with a result in hand, outlives its lease, and wakes while another works on its step."""
+    settings = {"processor_method": "record"} if processor else {}
+    fleet.register(fault_steps.single("zombie", step_type, **settings))
+    fleet.witness.open_gate("zombie-1")
+    sleeper = fleet.start("compute.after:1:stop", ready=True, DOCMILL_WITNESS_POINTS="1")
+    fleet.submit("zombie", gate="zombie")
+    fleet.until(lambda: sleeper.stopped, "the worker to stop")
+    fleet.start()
+    seen = "asked" if step_type == "fault.ask" else "computing"
+    fleet.witness.wait_for(seen, lambda notes: len(notes) == 2)
+    sleeper.signal(signal.SIGCONT)
+    # Awake, it finds itself dead, takes a new id, and its lane gets to commit what it had in hand.
+    lane = "docmill-lane-b" if processor else "docmill-lane-a"
+    fleet.until(lambda: _committed_after_waking(fleet, sleeper, lane), "the zombie to try")
+    fleet.witness.open_gate("zombie-2")
+    fleet.finish()
+    assert sleeper.running
+    return examine(fleet.database, fleet.witness)
+
+
+def _committed_after_waking(fleet: Fleet, worker: WorkerProcess, lane: str) -> bool:
+    passed = [note for note in fleet.witness.notes("passed") if note.pid == worker.pid]
+    born = [place for place, note in enumerate(passed) if note.key == "worker.registered"]
+    return len(born) > 1 and any(note.key == "commit.after" and note.detail == lane for note in passed[born[1] :])
+
+
+def killed_at(fleet: Fleet, point: str, *, jobs: int = 5, patience: float = 90.0) -> list[str]:
+    """A worker dies at a point, with nobody else there; another comes."""
+    victim = fleet.start(f"{point}:1:kill")
+    fleet.submit("fault everything", jobs)
+    assert victim.wait() == -signal.SIGKILL
+    fleet.start(ready=True)
+    try:
+        fleet.finish(patience)
+    except AssertionError:
+        return examine(fleet.database, fleet.witness) or ["the jobs did not finish"]
+    return examine(fleet.database, fleet.witness)
+
+
+def contention(fleet: Fleet, *, workers: int = 3, jobs: int = 40) -> list[str]:
+    """Several workers complete siblings of the same jobs at the same moments."""
+    fleet.register(fault_steps.siblings(8))
+    fleet.submit("fault siblings", jobs)
+    for _ in range(workers):
+        fleet.start()
+    fleet.until(lambda: fleet.unfinished() == 0 or not any(w.running for w in fleet.workers), "the jobs to finish")
+    violations = [f"a worker ended with {worker.exit_code}" for worker in fleet.reap()]
+    violations += _failed_steps(fleet)
+    return violations + examine(fleet.database, fleet.witness)
+
+
+def one_bad_apply(fleet: Fleet, *, good: int = 20) -> list[str]:
+    """One of many results that wait for lane B is refused; the others are none the worse for it."""
+    fleet.register(fault_steps.single("applies", "fault.free", processor_method="record"))
+    fleet.start(ready=True, DOCMILL_POOLS__rule__CAPACITY=str(good + 2))
+    fleet.submit("applies", good, gate="all")
+    (bad,) = fleet.submit("applies", gate="all", bad=True)
+    fleet.submit("applies", gate="first", lingers="lane")
+    fleet.witness.wait_for("computing", lambda notes: len(notes) == good + 2)
+    # While the first apply lingers in lane B, all others come to wait behind it.
+    fleet.witness.open_gate("first-1")
+    fleet.witness.wait_for("applying")
+    fleet.witness.open_gate("all-1")
+    fleet.witness.wait_for("computed", lambda notes: len(notes) == good + 2)
+    fleet.witness.open_gate("lane")
+    fleet.finish()
+    violations = examine(fleet.database, fleet.witness)
+    failed = fleet.scalar("select count(*) from processing_job_steps where failures > 0 and job_id <> :bad", bad=bad)
+    if failed:
+        violations.append(f"{failed} innocent steps failed")
+    status = fleet.scalar("select status from processing_jobs where id = :bad", bad=bad)
+    if status != "FAILED":
+        violations.append(f"the bad job is {status}")
+    return violations
+
+
+def _failed_steps(fleet: Fleet) -> list[str]:
+    failed = fleet.scalar("select count(*) from processing_job_steps where failures > 0 or crashes > 0")
+    return [f"{failed} steps failed that did nothing wrong"] if failed else []

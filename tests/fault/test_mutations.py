@@ -1,0 +1,71 @@
+"""The suite is itself tested: with a safeguard taken out, the witness must report a violation."""
+
+from collections.abc import Callable
+
+import pytest
+from tests.fault import scenarios
+from tests.fault.conftest import OpenFleet
+
+from docmill.testing.fleet import MUTATIONS, PLUGIN, Fleet
+from docmill.testing.mutations import MUTATIONS as ALL
+
+
+def late_report(fleet: Fleet) -> list[str]:
+    return scenarios.zombie(fleet, "fault.ask", processor=False)
+
+
+def late_apply(fleet: Fleet) -> list[str]:
+    return scenarios.zombie(fleet, "fault.free", processor=True)
+
+
+def killed_in_compute(fleet: Fleet, patience: float = 90.0) -> list[str]:
+    return scenarios.killed_at(fleet, "compute.before", patience=patience)
+
+
+def never_swept(fleet: Fleet) -> list[str]:
+    # Three leases are enough for anybody who looks.
+    return killed_in_compute(fleet, patience=6.0)
+
+
+def killed_in_apply(fleet: Fleet) -> list[str]:
+    return scenarios.killed_at(fleet, "apply.after")
+
+
+CASES: list[tuple[str, Callable[[Fleet], list[str]], str]] = [
+    ("report_fence", late_report, "8:"),
+    ("apply_fence", late_apply, "1:"),
+    ("fence", late_apply, "8:"),
+    ("epoch_bump", killed_in_compute, "8:"),
+    ("checkpoint", killed_in_apply, "2:"),
+    ("fallback", scenarios.one_bad_apply, "innocent"),
+    ("sweep", never_swept, "3:"),
+]
+
+
+@pytest.mark.parametrize(("mutation", "scenario", "sign"), CASES, ids=[case[0] for case in CASES])
+def test_a_missing_safeguard_is_noticed(
+    open_fleet: OpenFleet, mutation: str, scenario: Callable[[Fleet], list[str]], sign: str
+) -> None:
+    with open_fleet(DOCMILL_MUTATION=mutation, DOCMILL_PLUGINS=f"{PLUGIN},{MUTATIONS}") as fleet:
+        violations = scenario(fleet)
+        assert any(sign in violation for violation in violations), violations
+
+
+def test_a_missing_job_lock_is_noticed(on_postgres: OpenFleet) -> None:
+    with on_postgres(DOCMILL_MUTATION="job_lock", DOCMILL_PLUGINS=f"{PLUGIN},{MUTATIONS}") as fleet:
+        assert scenarios.contention(fleet) != []
+
+
+UNHARMED = [late_report, late_apply, killed_in_compute, killed_in_apply, scenarios.one_bad_apply, scenarios.contention]
+
+
+@pytest.mark.parametrize("scenario", UNHARMED, ids=lambda scenario: scenario.__name__)
+def test_the_same_without_mutation_violates_nothing(
+    open_fleet: OpenFleet, scenario: Callable[[Fleet], list[str]]
+) -> None:
+    with open_fleet() as fleet:
+        assert scenario(fleet) == []
+
+
+def test_every_mutation_has_its_case() -> None:
+    assert {case[0] for case in CASES} | {"job_lock"} == set(ALL)

@@ -1,0 +1,100 @@
+"""The reference pages tell the truth: compared with the code, table by table."""
+
+import re
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel
+from pydantic_core import PydanticUndefined
+
+from docmill.engine.decide import SUSPECT_CRASHES
+from docmill.engine.lane_a import MAX_BYTES, MAX_STEPS
+from docmill.engine.lane_b import MAX_STEPS as MAX_APPLIES
+from docmill.model.statuses import JOB_TRANSITIONS, STEP_TRANSITIONS, FailureAction
+from docmill.settings import Settings
+from docmill.templates.catalogue import Catalogue
+from docmill.templates.compile import compile_template
+
+ROOT = Path(__file__).parents[2]
+ENGINE = (ROOT / "docs/reference/engine.md").read_text()
+README = (ROOT / "README.md").read_text()
+PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*/README.md")])
+SETTINGS = (ROOT / "docs/reference/settings.md").read_text()
+
+
+def rows(page: str, heading: str) -> list[list[str]]:
+    """The cells of the first table below a heading, without its head."""
+    section = page[page.index(f"\n{heading}\n") :]
+    table = section[section.index("\n|") + 1 :].split("\n\n")[0]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[2:]]
+
+
+def words(cell: str) -> list[str]:
+    return re.findall(r"`([^`]+)`", cell)
+
+
+@pytest.mark.parametrize(
+    ("heading", "transitions"),
+    [("## Statuses of a job", JOB_TRANSITIONS), ("## Statuses of a step", STEP_TRANSITIONS)],
+    ids=["job", "step"],
+)
+def test_the_documented_transitions_are_the_legal_ones(heading: str, transitions: dict[str, frozenset[str]]) -> None:
+    documented = {words(status)[0]: sorted(words(after)) for status, _, after in rows(ENGINE, heading)}
+    assert documented == {str(status): sorted(map(str, after)) for status, after in transitions.items()}
+
+
+def test_every_failure_action_is_documented() -> None:
+    assert [words(row[0])[0] for row in rows(ENGINE, "## When a step fails")] == [
+        str(action) for action in FailureAction
+    ]
+
+
+def test_the_documented_limits_are_those_of_the_code() -> None:
+    text = " ".join(ENGINE.split())
+    assert f"up to {MAX_STEPS} steps or {MAX_BYTES >> 20} MB" in text
+    assert f"up to {MAX_APPLIES} steps of one organisation" in text
+    assert SUSPECT_CRASHES == 2
+    assert "From its second crash on" in text
+
+
+def settings_of(model: type[BaseModel], prefix: str = "") -> dict[str, str]:
+    """Every setting by its dotted name, with its default as the page writes it."""
+    found: dict[str, str] = {}
+    for name, entry in model.model_fields.items():
+        if isinstance(entry.annotation, type) and issubclass(entry.annotation, BaseModel):
+            found |= settings_of(entry.annotation, f"{prefix}{name}.")
+            continue
+        default = entry.get_default(call_default_factory=True)
+        assert default is not PydanticUndefined
+        found[prefix + name] = f"`{default}`" if default not in (None, (), {}) else "none"
+        inner = [part for part in getattr(entry.annotation, "__args__", ()) if isinstance(part, type)]
+        for section in (part for part in inner if issubclass(part, BaseModel)):
+            found |= settings_of(section, f"{prefix}{name}.*.")
+    return found
+
+
+def test_every_setting_is_documented_with_its_default() -> None:
+    documented = {}
+    for line in SETTINGS.splitlines():
+        if line.startswith("| `"):
+            name, variable, default, _ = (cell.strip() for cell in line.strip("|").split("|"))
+            documented[words(name)[0]] = default
+            spelled = words(name)[0].replace("*", "ai").replace(".", "__").upper()
+            assert words(variable) == [f"DOCMILL_{spelled}"]
+    expected = settings_of(Settings)
+    expected["home"] = "`~/.docmill`"
+    assert documented == expected
+
+
+def test_the_example_of_the_readme_compiles() -> None:
+    found = re.search(r"```yaml\n(.*?)```", README, re.DOTALL)
+    assert found is not None
+    plan = compile_template(found[1], catalogue=Catalogue.permissive()).plan
+    assert list(plan.positions) == ["add_up", "approval", "finish"]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_between_pages_lead_somewhere(page: Path) -> None:
+    targets = re.findall(r"\]\(([^)#]+)", page.read_text())
+    dead = [target for target in targets if "://" not in target and not (page.parent / target).exists()]
+    assert not dead
