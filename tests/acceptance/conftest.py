@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
 from tests.acceptance.mill import Mill, Running, environment, store_templates
 
 

@@ -6,10 +6,10 @@ import sqlite3
 from typing import Any
 
 import pytest
-from tests.acceptance.conftest import Worker
-from tests.acceptance.mill import Mill
 
 from docmill.db.schema import HEAD
+from tests.acceptance.conftest import Worker
+from tests.acceptance.mill import Mill
 
 UNREACHABLE = "postgresql://nobody:secret@127.0.0.1:1/nothing"
 

@@ -3,9 +3,9 @@
 import uuid
 
 import pytest
-from tests.acceptance.mill import Mill
 
 from docmill.model.ids import new_id
+from tests.acceptance.mill import Mill
 
 UNKNOWN = "01a1e0e4-86a1-7f22-b51d-7d07fc8a27df"
 SUMMARY = {

@@ -6,9 +6,9 @@ import subprocess
 import sys
 
 import pytest
-from tests.acceptance.mill import DOCMILL, PATIENCE, Mill
 
 import docmill
+from tests.acceptance.mill import DOCMILL, PATIENCE, Mill
 
 COMMANDS = [
     ("templates",),

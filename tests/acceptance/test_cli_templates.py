@@ -1,6 +1,7 @@
 """`docmill templates`: what is right is stored, what is wrong is told in full."""
 
 import pytest
+
 from tests.acceptance.mill import TEMPLATES, Mill
 
 FAULTY = """\

@@ -4,6 +4,7 @@ import signal
 from pathlib import Path
 
 import pytest
+
 from tests.acceptance.conftest import Worker
 from tests.acceptance.mill import Mill
 
@@ -21,10 +22,12 @@ def test_submit_and_watch_follow_a_job_to_its_end(either: Mill, worker: Worker) 
 def test_watch_as_json_is_a_line_per_event_and_a_result(either: Mill, worker: Worker) -> None:
     job = either.submit("priced", "--metadata", "file:=true")
     with either.started("jobs", "watch", job, "--json") as watching:
+        watching.says('"type":"job"')
         worker(either)
         answer = watching.end()
     assert (answer.code, answer.err) == (0, "")
-    *events, result = answer.lines
+    first, *events, result = answer.lines
+    assert (first["type"], first["job"]["id"]) == ("job", job)
     assert {event["type"] for event in events} == {"event"}
     versions = [event["version"] for event in events]
     assert versions == sorted(set(versions))
@@ -68,7 +71,7 @@ def test_watching_what_has_ended_tells_its_end_at_once(mill: Mill, worker: Worke
     assert mill("jobs", "watch", job).code == 0
     again = mill("jobs", "watch", job, "--json")
     assert again.code == 0
-    assert [line["type"] for line in again.lines] == ["result"]
+    assert [line["type"] for line in again.lines] == ["job", "result"]
 
 
 def counted(mill: Mill) -> int:

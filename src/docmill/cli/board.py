@@ -59,6 +59,9 @@ class Board:
     def __init__(self, views: "Sequence[JobView]") -> None:
         self.jobs = {view.summary.id: BoardJob(view) for view in views}
 
+    def begin(self, views: "Sequence[JobView]") -> None:
+        """Nothing to add: the board shows how things stand."""
+
     def hear(self, event: "JobEvent") -> None:
         """Take an event in."""
         self.jobs[event.job_id].hear(event)

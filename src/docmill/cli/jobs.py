@@ -1,7 +1,7 @@
 """`docmill jobs`: submit, list, show, watch, cancel, rerun."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter, validators
@@ -95,7 +95,7 @@ def submit(
                 print("\n".join(ids))
             if not new:
                 print("note: a job with this id was there already; nothing was submitted.", file=sys.stderr)
-        return _watch(installation, ids, json=json) if watch else 0
+        return _watch(installation, ids, json=json, after=dict.fromkeys(ids, 0)) if watch else 0
 
 
 @app.command(name="list")
@@ -153,8 +153,8 @@ def watch(
     """Follow jobs until all have finished.
 
     Progress is shown on stderr, and how they ended on stdout. Exit code 0 if all completed, 1 if something failed or
-    was cancelled. Ctrl-C leaves the jobs running. With --json, each event is a line of JSON on stdout as it happens,
-    and the last line is the result.
+    was cancelled. Ctrl-C leaves the jobs running. With --json, lines of JSON on stdout tell how the jobs stand,
+    then each event as it happens, and last the result.
     """
     from docmill.cli.opening import opened
 
@@ -207,12 +207,13 @@ def rerun(
     if step and from_ is not None:
         raise WrongUse("--step and --from exclude each other; give one of them.")
     with opened() as installation:
+        before = installation.jobs.get(job)
         if from_ is not None:
             installation.jobs.rerun_from(job, from_, keep_checkpoints=not fresh)
         else:
             installation.jobs.rerun(job, step or None, keep_checkpoints=not fresh)
         if watch:
-            return _watch(installation, [job], json=json)
+            return _watch(installation, [job], json=json, after={before.summary.id: before.version})
         return _changed(installation, job, "runs again", json=json)
 
 
@@ -226,7 +227,9 @@ def _changed(installation: "Installation", job: str, what: str, *, json: bool) -
     return 0
 
 
-def _watch(installation: "Installation", jobs: Sequence[str], *, json: bool) -> int:
+def _watch(
+    installation: "Installation", jobs: Sequence[str], *, json: bool, after: Mapping[str, int] | None = None
+) -> int:
     from docmill.cli.watching import watch_jobs
 
-    return watch_jobs(installation, jobs, as_json=json)
+    return watch_jobs(installation, jobs, as_json=json, after=after)

@@ -1,14 +1,15 @@
 """Watching jobs: a live board in a terminal, a line per change in a log, a stream of JSON for programs."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 from docmill.cli.board import Board, job_change, step_changes
 from docmill.cli.job_text import details, error_text, job_record, job_table, percent
 from docmill.cli.output import console, counted, print_json_line, printable, record, styled, table
-from docmill.model.statuses import JobStatus
+from docmill.model.statuses import JobStatus, StepStatus
 
 if TYPE_CHECKING:
     from docmill.bootstrap import App as Installation
@@ -22,18 +23,28 @@ _FRAMES = 8
 class Progress(Protocol):
     """Something that shows events as they happen."""
 
+    def begin(self, views: "Sequence[JobView]") -> None:
+        """Show how the jobs stand before the first event."""
+
     def hear(self, event: "JobEvent") -> None: ...
 
 
-def watch_jobs(installation: "Installation", job_ids: Sequence[str], *, as_json: bool) -> int:
-    """Follow the jobs to their end; 0 if all completed."""
+def watch_jobs(
+    installation: "Installation", job_ids: Sequence[str], *, as_json: bool, after: Mapping[str, int] | None = None
+) -> int:
+    """Follow the jobs to their end; 0 if all completed.
+
+    `after` says which events the person knows of; without it, how things stand is told first and only news follow.
+    """
     jobs = installation.jobs
     views = [jobs.get(job_id) for job_id in dict.fromkeys(job_ids)]
     versions = {view.summary.id: view.version for view in views}
     if not as_json:
         _note_idle(installation, views)
     with _progress(views, as_json=as_json) as progress:
-        for event in jobs.watch(versions):
+        if after is None:
+            progress.begin(views)
+        for event in jobs.watch(versions if after is None else after):
             if event is not None:
                 progress.hear(event)
     ended = [jobs.get(job_id) for job_id in versions]
@@ -69,6 +80,10 @@ def _progress(views: "Sequence[JobView]", *, as_json: bool) -> Iterator[Progress
 class _JsonLines:
     """Each event as a line of JSON on stdout."""
 
+    def begin(self, views: "Sequence[JobView]") -> None:
+        for view in views:
+            print_json_line({"type": "job", "job": job_record(view)})
+
     def hear(self, event: "JobEvent") -> None:
         change = job_change(event)
         print_json_line(
@@ -89,6 +104,15 @@ class _Lines:
 
     def __init__(self, *, name_jobs: bool) -> None:
         self._name_jobs = name_jobs
+
+    def begin(self, views: "Sequence[JobView]") -> None:
+        prefix = datetime.now().astimezone().strftime("%H:%M:%S")
+        for view in views:
+            name = f"{prefix} {view.summary.id}" if self._name_jobs else prefix
+            for step in view.steps:
+                if step.status is not StepStatus.PENDING:
+                    self._print(f"{name} {step.step_key} {step.status}")
+            self._print(f"{name} job {view.summary.status}")
 
     def hear(self, event: "JobEvent") -> None:
         prefix = event.at.astimezone().strftime("%H:%M:%S")
