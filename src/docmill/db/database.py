@@ -191,8 +191,9 @@ def is_connection_lost(error: BaseException) -> bool:
 
     if isinstance(error, sqlite3.OperationalError):
         return "unable to open" in str(error)
+    # 57P..: the server goes away. Not 57014, a cancelled statement: its next attempt may be cancelled too, for ever.
     return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError) and (
-        getattr(error, "sqlstate", None) is None or str(error.sqlstate)[:2] in ("08", "57")
+        getattr(error, "sqlstate", None) is None or str(error.sqlstate).startswith(("08", "57P"))
     )
 
 

@@ -87,6 +87,9 @@ async def flaky(ctx: StepContext) -> dict[str, str]:
 async def parts(ctx: StepContext) -> dict[str, object]:
     """A long compute in parts, each stored once."""
     count = int(str(ctx.metadata.get("parts", 4)))
+    if "gate" in ctx.metadata:
+        witness().note("holding", ctx.effect_key)
+        await _gate(str(ctx.metadata["gate"]))
 
     def part(number: int) -> int:
         witness().note("part", f"{ctx.effect_key}/{number}")
