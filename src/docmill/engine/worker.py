@@ -146,6 +146,7 @@ class Worker:
         for thread in (lane_a, lane_b, sweeper):
             thread.on_death = self._die
             thread.start()
+        heartbeat.on_death = self._die
         heartbeat.start()
         bell.listen(lease.worker_id, lane_a.ring)
         log.info("worker %s is ready", lease.worker_id)
