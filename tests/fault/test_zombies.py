@@ -45,6 +45,25 @@ def test_a_paused_worker_loses_its_steps_and_wakes_under_a_new_name(open_fleet: 
         assert all(sleeper.running for sleeper in sleepers)
 
 
+@pytest.mark.parametrize("point", ["commit.inside:2:stop", "apply.after:1:stop"])
+def test_a_worker_paused_inside_a_transaction_holds_nobody_up_beyond_its_lease(
+    on_postgres: OpenFleet, point: str
+) -> None:
+    # (On SQLite it holds the one write lock there is: nobody can go on until it wakes.)
+    with on_postgres(lease=LEASE) as fleet:
+        sleeper = fleet.start(point)
+        fleet.submit("fault everything", 5)
+        fleet.until(lambda: sleeper.stopped, "the worker to stop")
+        fleet.start()
+        fleet.finish()
+        sleeper.signal(signal.SIGCONT)
+        fleet.until(lambda: _lives(fleet, sleeper.pid), "the zombie to register anew")
+        fleet.submit("fault everything", 5)
+        fleet.finish()
+        assert sleeper.running
+        assert [v for v in examine(fleet.database, fleet.witness) if not v.startswith("2:")] == []
+
+
 def _all_asleep(fleet: Fleet, sleepers: list[WorkerProcess], asleep: dict[int, float]) -> bool:
     for sleeper in sleepers:
         if fleet.database.kind == "sqlite" and sleeper.pid not in asleep:

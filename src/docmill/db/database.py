@@ -107,6 +107,9 @@ class Database:
         self.url = parsed
         self._engine: Engine | None = None
         self._lane_engine: Engine | None = None
+        self.patience = 30.0
+        """Seconds that a transaction may stand idle on PostgreSQL before the server ends it: the locks of a process
+        that was stopped inside one must not outlive its lease. Set before the first connection."""
 
     @property
     def engine(self) -> Engine:
@@ -197,6 +200,13 @@ def is_connection_lost(error: BaseException) -> bool:
     )
 
 
+def stood_idle(error: BaseException) -> bool:
+    """Whether the server ended the transaction because nothing happened in it for too long."""
+    if isinstance(error, DBAPIError):
+        error = error.orig or error
+    return getattr(error, "sqlstate", None) == "25P03"
+
+
 def is_transient(error: BaseException) -> bool:
     """Whether the same transaction may succeed when tried again: connection lost, deadlock, disk full and the like."""
     if is_connection_lost(error):
@@ -240,6 +250,7 @@ def _sqlite_engine(database: Database) -> Engine:
 
 
 def _postgres_engine(database: Database, pool: type[Pool], settings: tuple[str, ...] = ()) -> Engine:
+    settings = (*settings, f"set idle_in_transaction_session_timeout = {round(1000 * database.patience)}")
     limits: dict[str, Any] = {"pool_size": 5, "max_overflow": 20, "pool_pre_ping": True} if pool is QueuePool else {}
     engine = create_engine(database.url, poolclass=pool, **limits)
 
@@ -252,8 +263,7 @@ def _postgres_engine(database: Database, pool: type[Pool], settings: tuple[str, 
         # Ids are text in Python: psycopg's UUID objects cost more than the query that fetched them.
         raw.adapters.register_loader("uuid", TextLoader)
         set_json_loads(orjson.loads, raw)
-        if settings:
-            raw.execute("; ".join(settings))
-            raw.commit()
+        raw.execute("; ".join(settings))
+        raw.commit()
 
     return engine

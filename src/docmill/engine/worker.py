@@ -90,6 +90,7 @@ class Worker:
     """Assembles the parts; `run` lives until `stop` is called (from any thread or signal handler)."""
 
     def __init__(self, database: Database, registry: Registry, settings: WorkerSettings) -> None:
+        database.patience = settings.lease.duration
         self._database = database
         self._registry = registry
         self._settings = settings
