@@ -14,9 +14,7 @@ def test_a_child_beyond_its_limits_fails_its_own_step_alone(on_sqlite: OpenFleet
     with on_sqlite(**limits) as fleet:
         fleet.register(fault_steps.single("cpu", "fault.cpu", max_attempts=1))
         worker = fleet.start(ready=True)
-        jobs = {
-            manner: fleet.submit("cpu", manner=manner)[0] for manner in ("well", "greedy", "dying", "slow", "busy")
-        }
+        jobs = {manner: fleet.submit("cpu", manner=manner)[0] for manner in ("well", "greedy", "dying", "slow", "busy")}
         jobs["after"] = fleet.submit("cpu", manner="well")[0]
         fleet.finish()
         steps = {manner: fleet.app.jobs.get(job).steps[0] for manner, job in jobs.items()}

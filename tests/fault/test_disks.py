@@ -1,4 +1,4 @@
-"""SQLite on a bad day: the disk is full, or the power goes in the middle of a write. No partial state, and it resumes."""
+"""SQLite on a bad day: the disk is full, or the power goes. No partial state, and work resumes."""
 
 import resource
 import shutil
@@ -61,7 +61,9 @@ def test_a_full_disk_leaves_no_partial_state_and_work_resumes_with_space(on_sqli
         assert examine(fleet.database, fleet.witness) == []
 
 
-def test_after_a_power_cut_at_any_frame_the_database_is_a_committed_prefix(on_sqlite: OpenFleet, tmp_path: Path) -> None:
+def test_after_a_power_cut_at_any_frame_the_database_is_a_committed_prefix(
+    on_sqlite: OpenFleet, tmp_path: Path
+) -> None:
     with on_sqlite() as fleet:
         worker = fleet.start(ready=True)
         fleet.submit("fault everything", 12)

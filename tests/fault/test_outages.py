@@ -1,12 +1,16 @@
 """PostgreSQL stopped at once, connections cut, answers lost: nothing is lost, nothing is doubled, workers survive."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
 from tests.fault.conftest import OpenFleet, prepared, volume
 
+from docmill.db.database import Database, is_transient
 from docmill.db.types import iso
 from docmill.testing import fault_steps
 from docmill.testing import fleet as fleets
@@ -114,6 +118,30 @@ def test_a_worker_whose_connections_hang_is_replaced_and_comes_back(
         fleet.finish()
         assert hanging.running
         assert examine(fleet.database, fleet.witness) == []
+
+
+def test_a_server_that_vanishes_without_a_word_is_noticed(postgres_url: str) -> None:
+    database = Database(postgres_url)
+    try:
+        with closing(database.session()) as session:
+            settings = session.raw.info.get_parameters()
+        assert (settings["tcp_user_timeout"], settings["connect_timeout"]) == ("30000", "10")
+    finally:
+        database.close()
+
+
+def test_a_cancelled_statement_is_no_lost_connection(postgres_url: str) -> None:
+    # Tried again for as long as the connection is at fault, a processor that always runs into statement_timeout would
+    # keep lane B for itself.
+    database = Database(postgres_url)
+    try:
+        with database.read() as connection:
+            connection.execute(text("set statement_timeout = 1"))
+            with pytest.raises(DBAPIError) as caught:
+                connection.execute(text("select pg_sleep(60)"))
+        assert not is_transient(caught.value)
+    finally:
+        database.close()
 
 
 @pytest.mark.parametrize("point", ["commit.inside:5%:raise", "commit.inside:5%:commit_then_raise"])

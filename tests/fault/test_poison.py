@@ -1,4 +1,4 @@
-"""What kills its worker is stopped after three deaths; its neighbours complete, and nothing recorded is computed again."""
+"""What kills its worker is stopped after three deaths; its neighbours complete; nothing recorded is computed again."""
 
 import pytest
 from tests.fault.conftest import OpenFleet, volume

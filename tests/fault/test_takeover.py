@@ -24,9 +24,7 @@ def test_without_faults_everything_is_done_once(open_fleet: OpenFleet) -> None:
 
 
 @pytest.mark.parametrize("round_", range(volume(1, 10)))
-def test_a_restarted_worker_takes_over_at_once(
-    open_fleet: OpenFleet, round_: int
-) -> None:
+def test_a_restarted_worker_takes_over_at_once(open_fleet: OpenFleet, round_: int) -> None:
     with open_fleet(lease=LONG) as fleet:
         fleet.register(fault_steps.single("held", "fault.ask"))
         victim = fleet.start(ready=True, fresh=True)

@@ -27,6 +27,15 @@ _LANE_SETTINGS = (
     "set jit = off",
 )
 
+# A server that vanished without a word is noticed within half a minute, not after the system's two hours.
+_NETWORK = {
+    "connect_timeout": 10,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 4,
+    "tcp_user_timeout": 30_000,
+}
+
 
 class WriterLock:
     """An flock that the writers of one SQLite file take in turn. Each holder needs its own instance."""
@@ -252,7 +261,8 @@ def _sqlite_engine(database: Database) -> Engine:
 def _postgres_engine(database: Database, pool: type[Pool], settings: tuple[str, ...] = ()) -> Engine:
     settings = (*settings, f"set idle_in_transaction_session_timeout = {round(1000 * database.patience)}")
     limits: dict[str, Any] = {"pool_size": 5, "max_overflow": 20, "pool_pre_ping": True} if pool is QueuePool else {}
-    engine = create_engine(database.url, poolclass=pool, **limits)
+    arguments = {name: value for name, value in _NETWORK.items() if name not in database.url.query}
+    engine = create_engine(database.url, poolclass=pool, connect_args=arguments, **limits)
 
     @event.listens_for(engine, "connect")
     def _configure(raw: Any, _record: object) -> None:

@@ -56,7 +56,7 @@ class LaneB(StoreThread):
         *,
         lease: Lease,
         slots: Slots,
-        on_outcome: Callable[[Outcome], None],
+        on_outcome: Callable[[Outcome, bool], None],
     ) -> None:
         super().__init__("lane-b", database, plans)
         self._lease = lease
@@ -117,10 +117,10 @@ class LaneB(StoreThread):
 
     def _commit(self, batch: Sequence[Apply]) -> None:
         """Apply and complete in one transaction, tried again for as long as only the database is at fault."""
-        outcome, _ = self.persist(lambda store: self._transact(store, batch))
+        outcome, doubtful = self.persist(lambda store: self._transact(store, batch))
         for apply in batch:
             apply.done()
-        self._on_outcome(outcome)
+        self._on_outcome(outcome, doubtful)
 
     def _transact(self, store: Store, batch: Sequence[Apply]) -> Outcome:
         reserved: list[str] = []

@@ -21,7 +21,6 @@ EFFECTS = "create table effects (effect_key text not null, token text not null)"
 """Without a unique index: what is applied twice must show."""
 
 
-
 @cache
 def witness() -> Witness:
     """The witness of this process, opened when a step first has something to tell."""
@@ -189,7 +188,7 @@ steps:
   - {step_key: follow, type: fault.follow, group: 3, max_crashes: 100}
   - {step_key: finish, type: FinishProcessing, max_crashes: 100}
 """
-"""Fan-out, fan-in, a paid step with and without processor, sub-checkpoints, a retry, a timer, a wait, a follow-up job."""
+"""Fan-out, fan-in, paid steps with and without processor, sub-checkpoints, a retry, a timer, a wait, a follow-up."""
 
 
 def single(name: str, step_type: str, **settings: object) -> str:

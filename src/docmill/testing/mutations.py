@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from docmill.engine import decide, sweeper, worker
+from docmill.engine import decide, sweeper
 from docmill.engine.lane_b import Apply, LaneB
 from docmill.engine.runner import Runner
 from docmill.engine.sql import postgres
@@ -88,7 +88,7 @@ def _no_sweep() -> None:
             now = self._store.sql.now()
         return sweeper.Sweep(dead=(), recovered=0, overdue=0, next_due=None, now=now, left_ready=frozenset())
 
-    worker.Sweeper.sweep = sweep  # type: ignore[method-assign]
+    sweeper.Sweeper.sweep = sweep  # type: ignore[method-assign]
 
 
 MUTATIONS: dict[str, Callable[[], None]] = {
