@@ -98,6 +98,8 @@ class Fleet:
         home = app.settings.home
         self.log = home / "workers.log"
         inherited = {key: value for key, value in os.environ.items() if not key.startswith("DOCMILL_")}
+        # An empty file of its own: nobody's settings reach the workers of a test.
+        (home / "docmill.yaml").touch()
         self._environment = {
             **inherited,
             "DOCMILL_CONFIG": str(home / "docmill.yaml"),
