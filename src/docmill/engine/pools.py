@@ -92,6 +92,11 @@ class Slots:
         with self._lock:
             self._failed[queue.removesuffix(SUSPECT)] += 1
 
+    @property
+    def open(self) -> bool:
+        """False once the process drains: nothing new may begin."""
+        return self._open
+
     def close(self) -> None:
         """No more reservations: the process is draining."""
         with self._lock:
@@ -121,7 +126,7 @@ class Reservation:
 
     def take(self, queue: str) -> bool:
         """Take a slot for a step of this queue, if there is one."""
-        if self._leaving[queue]:
+        if self._leaving[queue] and self._slots.open:
             self._leaving[queue] -= 1
             return True
         if self._slots.reserve(queue):

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Protocol
 
 from docmill.engine.batch import Batch, NewJob, Outcome, Part, QueueClaim, Report, StepRun
+from docmill.engine.decide import Transition
 from docmill.engine.events import Claimed, Submitted
 from docmill.engine.failpoints import failpoint
 from docmill.engine.locked import CHAIN_START, KnownJob, LockedJob, queue_of
@@ -122,6 +123,7 @@ class Transaction:
         if not new_jobs:
             return
         taken = self._sql.existing_jobs([job.id for job in new_jobs]) if check else set()
+        first: dict[str, tuple[JobState, list[Transition]]] = {}
         for new in new_jobs:
             if new.id in taken:
                 continue
@@ -141,7 +143,12 @@ class Transaction:
                 self.now,
             )
             job = LockedJob(KnownJob(0, head, new_state(len(plan.steps)), CHAIN_START), plan)
-            job.fold(Submitted(), self.now)
+            # All new jobs of a plan begin alike, so the first one is planned for all.
+            if new.template_id in first:
+                job.state, job.transitions = first[new.template_id]
+            else:
+                job.fold(Submitted(), self.now)
+                first[new.template_id] = (job.state, job.transitions)
             self._new[new.id] = (job, new.parent_job_id)
 
     def _claim_on_the_spot(self, batch: Batch) -> list[_Start]:

@@ -59,7 +59,8 @@ def _look(connection: Connection) -> _Look:
         look.plans[row.id] = plan_from_document(_json(row.definition))
     for row in connection.execute(text("select * from processing_job_steps")):
         look.steps[row.job_id][row.step_key] = row
-    query = f"select job_id, version, {as_text} as data, hash from processing_job_events order by job_id, version"
+    columns = f"job_id, version, org_id, at, {as_text} as data, hash"
+    query = f"select {columns} from processing_job_events order by job_id, version"
     for row in connection.execute(text(query)):
         look.events[row.job_id].append(row)
     for row in connection.execute(text("select effect_key, token from effects")):
@@ -130,9 +131,10 @@ class Verdict:
         for expected, event in enumerate(self._look.events[job_id], start=1):
             if event.version != expected:
                 self._say(4, job_id, f"event {event.version} follows event {expected - 1}")
-            chain = hashlib.sha256(
-                b"%b|%b|%d|%b" % (chain, job_id.encode(), event.version, event.data.encode())
-            ).digest()
+            record = (
+                f"{job_id}|{event.version}|{event.org_id}|{_time(event.at).astimezone(UTC).isoformat()}|{event.data}"
+            )
+            chain = hashlib.sha256(chain + record.encode()).digest()
             if bytes(event.hash) != chain:
                 self._say(5, job_id, f"the chain breaks at version {event.version}")
             for key, before, after, *reason in json.loads(event.data)["steps"]:
