@@ -92,6 +92,11 @@ class Slots:
         with self._lock:
             self._failed[queue.removesuffix(SUSPECT)] += 1
 
+    @property
+    def closed(self) -> bool:
+        """Whether the process is draining."""
+        return not self._open
+
     def close(self) -> None:
         """No more reservations: the process is draining."""
         with self._lock:
@@ -121,6 +126,9 @@ class Reservation:
 
     def take(self, queue: str) -> bool:
         """Take a slot for a step of this queue, if there is one."""
+        if self._slots.closed:
+            # Not even a slot that is being left: a step given back by the drain would be taken again at once.
+            return False
         if self._leaving[queue]:
             self._leaving[queue] -= 1
             return True
