@@ -37,11 +37,11 @@ QUICK = Plan(
     sizes={
         DOCMILL_POSTGRES: _sizes(30, w2=6000, w3=6000, w4=100, w5=20),
         DOCMILL_PROCESSOR: _sizes(30, w2=2000),
-        DOCMILL_SQLITE: _sizes(30, w2=3000),
+        DOCMILL_SQLITE: _sizes(30, w2=2500),
         "dbos": _sizes(12, w2=200),
         "procrastinate": _sizes(12, w2=400),
         "saq": _sizes(12, w2=400),
-        "huey": _sizes(12, w2=2000),
+        "huey": _sizes(12, w2=1500),
     },
 )
 

@@ -47,7 +47,10 @@ def test_the_lock_file_comes_before_the_row(world: World) -> None:
     seen: list[int] = []
     before = len(alive_workers(world.database))
     beat = Heartbeat(
-        world.database, LeaseSettings(), Lease(60.0), on_new_id=lambda id_: seen.append(len(alive_workers(world.database)))
+        world.database,
+        LeaseSettings(),
+        Lease(60.0),
+        on_new_id=lambda id_: seen.append(len(alive_workers(world.database))),
     )
     beat.register()
     assert seen == [before]

@@ -1,8 +1,9 @@
 """Jobs and templates as people use them; every refusal has a name."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from datetime import datetime
 from threading import Barrier
 
 import pytest
@@ -11,6 +12,7 @@ from sqlalchemy import select, text
 from docmill.db.tables import jobs as jobs_table
 from docmill.engine.bell import CONTROL
 from docmill.engine.events import Completed
+from docmill.engine.sql.postgres import PostgresSql
 from docmill.model.errors import Conflict, DatabaseUnavailable, InvalidInput, NotFound
 from docmill.model.ids import derived_id, new_id
 from docmill.model.statuses import JobStatus, StepStatus
@@ -40,8 +42,10 @@ def bell() -> CountingBell:
 
 
 @pytest.fixture
-def jobs(world: World, bell: CountingBell) -> Jobs:
-    return Jobs(world.database, bell)
+def jobs(world: World, bell: CountingBell) -> Iterator[Jobs]:
+    jobs = Jobs(world.database, bell)
+    yield jobs
+    jobs.close()
 
 
 @pytest.fixture
@@ -151,7 +155,11 @@ def test_the_same_jobs_submitted_by_many_at_once_are_there_once(world: World, co
 
     def submit(number: int) -> int:
         barrier.wait()
-        return Jobs(world.database, CountingBell()).submit(submissions[:: -1 if number % 2 else 1])
+        jobs = Jobs(world.database, CountingBell())
+        try:
+            return jobs.submit(submissions[:: -1 if number % 2 else 1])
+        finally:
+            jobs.close()
 
     with ThreadPoolExecutor(4) as threads:
         assert sum(threads.map(submit, range(4))) == count
@@ -171,21 +179,27 @@ def test_a_look_at_a_job_is_of_one_moment(world: World) -> None:
         assert connection.execute(query).scalar_one() == before + 1
 
 
-def test_a_connection_lost_in_a_hot_statement_is_named(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("losses", [1, 99])
+def test_a_lost_connection_is_mended_or_named(
+    world: World, jobs: Jobs, monkeypatch: pytest.MonkeyPatch, losses: int
+) -> None:
     if world.database.kind == "sqlite":
         pytest.skip("SQLite has no connection to lose")
-    jobs, job = Jobs(world.database, CountingBell()), world.new_job(single_step())
-    from docmill.engine.sql.postgres import PostgresSql
+    original, job = PostgresSql.begin, world.new_job(single_step())
+    left = [losses]
 
-    original = PostgresSql.existing_jobs
-
-    def cut(self: PostgresSql, ids: list[str]) -> set[str]:
-        with world.database.write() as other:
-            other.execute(text("select pg_terminate_backend(:pid)"), {"pid": self._raw.info.backend_pid})
-        return original(self, ids)
+    def cut(self: PostgresSql, ids: Sequence[str], *, wait: bool) -> tuple[datetime, dict[str, int]]:
+        if left[0]:
+            left[0] -= 1
+            with world.database.write() as other:
+                other.execute(text("select pg_terminate_backend(:pid)"), {"pid": self._raw.info.backend_pid})
+        return original(self, ids, wait=wait)
 
     with monkeypatch.context() as patch:
-        patch.setattr(PostgresSql, "existing_jobs", cut)
+        patch.setattr(PostgresSql, "begin", cut)
+        if losses == 1:
+            assert jobs.submit([job]) == 1
+            return
         with pytest.raises(DatabaseUnavailable, match="Cannot reach the database"):
             jobs.submit([job])
     assert jobs.submit([job]) == 1

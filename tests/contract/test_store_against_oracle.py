@@ -16,8 +16,15 @@ from docmill.testing.world import World
 
 EXAMPLES = {"sqlite": 50, "postgresql": 30}
 
-# What so few random programs may miss, told on purpose: a poison step, and a rerun that forgets everything.
+# What so few random programs may miss, told on purpose.
 POISON = Program((single_step(),), (Choice(Deed.SUBMIT), *[Choice(Deed.CLAIM, 0, 1), Choice(Deed.SWEEP)] * 3))
+FAILURES = Program(
+    (single_step(),),
+    (
+        Choice(Deed.SUBMIT),
+        *[c for detail in (2, 3, 1) for c in (*[Choice(Deed.CLAIM, 0, 1)] * 2, Choice(Deed.FAIL, 0, detail))],
+    ),
+)
 ANSWERS = Program(
     (receipt(),),
     (
@@ -44,8 +51,8 @@ def test_every_answer_and_every_state_is_the_oracles(world: World) -> None:
         world.check()
         done.update(driver.done)
 
-    drive(POISON)
-    drive(ANSWERS)
+    for story in (POISON, FAILURES, ANSWERS):
+        drive(story)
 
     @given(programs(max_choices=45))
     @settings(profile(EXAMPLES[world.database.kind]), suppress_health_check=list(HealthCheck))

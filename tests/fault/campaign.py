@@ -47,7 +47,7 @@ class Campaign:
     def _client(self, point: str) -> None:
         """A client dies before it could ring, says it again, and nothing is doubled."""
         if point == "submit.stored":
-            said = ("submit", "fault everything", f"batch-{self.deaths[point]}", "3")
+            said: tuple[str, ...] = ("submit", "fault everything", f"batch-{self.deaths[point]}", "3")
         else:
             said = ("cancel", self.fleet.submit("fault everything")[0])
         code = self.fleet.run_client(*said, failpoint=f"{point}:1:kill")

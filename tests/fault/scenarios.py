@@ -1,4 +1,4 @@
-"""What happens to a fleet, told once: the promise tests demand that nothing is violated, the mutation tests that it is."""
+"""What happens to a fleet, told once: promises demand that nothing is violated, mutations that something is."""
 
 import signal
 

@@ -1,4 +1,4 @@
-"""Killed at any boundary, as often as you like: every job finishes, every effect happens once, no paid call is repeated."""
+"""Killed at any boundary: every job finishes, every effect happens once, no paid call is repeated."""
 
 import random
 import re

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 
 import pytest
-from tests.fault import scenarios
-from tests.fault.conftest import OpenFleet
 
 from docmill.testing.fleet import MUTATIONS, PLUGIN, Fleet
 from docmill.testing.mutations import MUTATIONS as ALL
+from tests.fault import scenarios
+from tests.fault.conftest import OpenFleet
 
 
 def late_report(fleet: Fleet) -> list[str]:

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Sequence
 
 import pytest
-from tests.fault.conftest import OpenFleet
 
 from docmill.engine import failpoints, lane_a
 from docmill.engine.batch import Batch, QueueClaim, Report, StepRun
@@ -14,6 +13,7 @@ from docmill.engine.lease import Lease, monotonic
 from docmill.engine.pools import PoolSettings, Slots
 from docmill.engine.store import PlanSource, Store
 from docmill.testing.waiting import until
+from tests.fault.conftest import OpenFleet
 
 TWO_POOLS = """
 name: two pools

@@ -27,13 +27,13 @@ _LANE_SETTINGS = (
     "set jit = off",
 )
 
-_POSTGRES_PATIENCE = {
-    # Seconds (the last: milliseconds) after which a silent network is taken for a dead one.
-    "connect_timeout": 5,
+# A server that vanished without a word is noticed within half a minute, not after the system's two hours.
+_NETWORK = {
+    "connect_timeout": 10,
     "keepalives_idle": 10,
     "keepalives_interval": 5,
-    "keepalives_count": 3,
-    "tcp_user_timeout": 20_000,
+    "keepalives_count": 4,
+    "tcp_user_timeout": 30_000,
 }
 
 
@@ -121,6 +121,9 @@ class Database:
         self.url = parsed
         self._engine: Engine | None = None
         self._lane_engine: Engine | None = None
+        self.patience = 30.0
+        """Seconds that a transaction may stand idle on PostgreSQL before the server ends it: the locks of a process
+        that was stopped inside one must not outlive its lease. Set before the first connection."""
 
     @property
     def engine(self) -> Engine:
@@ -210,9 +213,17 @@ def is_connection_lost(error: BaseException) -> bool:
 
     if isinstance(error, sqlite3.OperationalError):
         return "unable to open" in str(error)
+    # 57P..: the server goes away. Not 57014, a cancelled statement: its next attempt may be cancelled too, for ever.
     return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError) and (
-        getattr(error, "sqlstate", None) is None or str(error.sqlstate)[:2] in ("08", "57")
+        getattr(error, "sqlstate", None) is None or str(error.sqlstate).startswith(("08", "57P"))
     )
+
+
+def stood_idle(error: BaseException) -> bool:
+    """Whether the server ended the transaction because nothing happened in it for too long."""
+    if isinstance(error, DBAPIError):
+        error = error.orig or error
+    return getattr(error, "sqlstate", None) == "25P03"
 
 
 def is_transient(error: BaseException) -> bool:
@@ -260,8 +271,10 @@ def _sqlite_engine(database: Database) -> Engine:
 
 
 def _postgres_engine(database: Database, pool: type[Pool], settings: tuple[str, ...] = ()) -> Engine:
+    settings = (*settings, f"set idle_in_transaction_session_timeout = {round(1000 * database.patience)}")
     limits: dict[str, Any] = {"pool_size": 5, "max_overflow": 20, "pool_pre_ping": True} if pool is QueuePool else {}
-    engine = create_engine(database.url, poolclass=pool, connect_args=dict(_POSTGRES_PATIENCE), **limits)
+    arguments = {name: value for name, value in _NETWORK.items() if name not in database.url.query}
+    engine = create_engine(database.url, poolclass=pool, connect_args=arguments, **limits)
 
     @event.listens_for(engine, "connect")
     def _configure(raw: Any, _record: object) -> None:
@@ -272,8 +285,7 @@ def _postgres_engine(database: Database, pool: type[Pool], settings: tuple[str, 
         # Ids are text in Python: psycopg's UUID objects cost more than the query that fetched them.
         raw.adapters.register_loader("uuid", TextLoader)
         set_json_loads(orjson.loads, raw)
-        if settings:
-            raw.execute("; ".join(settings))
-            raw.commit()
+        raw.execute("; ".join(settings))
+        raw.commit()
 
     return engine

@@ -1,6 +1,7 @@
 """The contexts that steps and processors get: see `docmill.plugin` for what they promise."""
 
 import inspect
+import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
@@ -18,6 +19,9 @@ from docmill.model.ids import derived_id
 from docmill.plugin import Database, FollowUp
 
 T = TypeVar("T")
+
+_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
+"""An escaped NUL, and not the text of one: an even number of backslashes stands before it."""
 
 
 class Services(Protocol):
@@ -102,7 +106,7 @@ def to_json(value: object, what: str) -> str:
         raise PermanentError(
             f"Cannot store {what} as JSON: {error}. Use dicts, lists, text, numbers, booleans and None."
         ) from error
-    if "\\u0000" in stored:
+    if "\\u0000" in stored and _NUL.search(stored):
         raise PermanentError(f"Cannot store {what}: it contains a NUL character, which databases refuse. Remove it.")
     return stored
 

@@ -7,7 +7,7 @@ from sqlalchemy import Connection, select
 from docmill.db.tables import templates
 from docmill.engine.batch import NewJob, StepRun
 from docmill.model.errors import PermanentError
-from docmill.model.ids import derived_id
+from docmill.model.ids import following_id
 from docmill.plugin import FollowUp
 
 
@@ -36,7 +36,7 @@ def _resolve(connection: Connection, run: StepRun, wanted: FollowUp, index: int)
             f"The follow-up job names the template {wanted.template!r}, which does not exist; register it first."
         )
     return NewJob(
-        id=derived_id("follow-up", run.job.id, run.step.position, run.run, index),
+        id=following_id(run.job.id, "follow-up", run.step.position, run.run, index),
         template_id=template_id,
         org_id=run.job.org_id,
         entity_type=wanted.entity_type,

@@ -6,12 +6,13 @@ from random import random
 from threading import Event, Thread
 from typing import TypeVar
 
-from docmill.db.database import Database, is_transient
+from docmill.db.database import Database, is_transient, stood_idle
 from docmill.engine.failpoints import FailpointRaised
 from docmill.engine.store import PlanSource, Store
 from docmill.model.errors import DatabaseUnavailable
 
 T = TypeVar("T")
+_IDLES = 3
 log = logging.getLogger("docmill.engine")
 
 
@@ -53,12 +54,16 @@ class StoreThread:
 
         Only errors that another attempt can mend are tried again; the rest are raised.
         """
-        attempt = 0
+        attempt = idled = 0
         while True:
             try:
                 return work(self.store()), attempt > 0
             except Exception as error:
                 transient = isinstance(error, DatabaseUnavailable | FailpointRaised) or is_transient(error)
+                if stood_idle(error):
+                    # We were stopped in the middle of it; or a processor takes longer than any transaction may.
+                    idled += 1
+                    transient = idled < _IDLES
                 if not transient:
                     self._close()
                     raise

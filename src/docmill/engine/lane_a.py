@@ -109,12 +109,12 @@ class LaneA(StoreThread):
         return self._slots.queues
 
     def take_over(self, outcome: Outcome, doubtful: bool) -> None:
-        """What lane B's transaction started and left ready."""
-        if doubtful:
-            self.ring(frozenset({CONTROL}))
+        """What lane B's transaction started and left ready; `doubtful` as in `persist`."""
         if outcome.started:
             self._inflight.add(outcome.started)
             self._on_started(outcome.started)
+        if doubtful:
+            self.ring(frozenset({CONTROL}))
         self._announce(outcome)
         if self._hints:
             # Its slots may serve what waits.

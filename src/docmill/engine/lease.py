@@ -4,6 +4,7 @@ While the lease is not known to hold, nothing is written: lanes wait at `Lease.h
 never uses that id again; it drops what it was doing and registers anew.
 """
 
+import logging
 import os
 import socket
 import time
@@ -21,6 +22,8 @@ from docmill.engine.clock import database_now
 from docmill.engine.failpoints import failpoint
 from docmill.model.errors import DatabaseUnavailable
 from docmill.model.ids import new_id
+
+log = logging.getLogger("docmill.engine")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +76,10 @@ class Lease:
         """
         return self._lapsed_at is None or monotonic() > self._lapsed_at + self.duration
 
+    def covers(self, worker_id: str | None) -> bool:
+        """Whether what was claimed under this id is surely still ours."""
+        return self.holds and self.worker_id == worker_id
+
     def hold(self, stopping: Callable[[], bool]) -> bool:
         """Wait until the lease is known to hold; False if `stopping` became true first."""
         with self._changed:
@@ -99,8 +106,9 @@ class Heartbeat:
         self._lease = lease
         self._on_new_id = on_new_id
         self._stop = Event()
+        self._thread = Thread(target=self._run_forever, name="docmill-heartbeat", daemon=True)
         self.on_death: Callable[[BaseException], None] = lambda error: None
-        self._thread = Thread(target=self._run, name="docmill-heartbeat", daemon=True)
+        """Called when the thread ends by an error nobody foresaw: without it the worker would wait for its lease."""
 
     def register(self) -> None:
         """Take an id and a first lease. Called once before `start`, and by the thread when the id was declared dead."""
@@ -142,13 +150,14 @@ class Heartbeat:
         except DatabaseUnavailable:
             pass  # The lease runs out by itself.
 
-    def _run(self) -> None:
+    def _run_forever(self) -> None:
         try:
-            self._beat()
+            self._run()
         except BaseException as error:
+            log.exception("the heartbeat ended by an error")
             self.on_death(error)
 
-    def _beat(self) -> None:
+    def _run(self) -> None:
         delay = self._settings.heartbeat
         while not self._stop.wait(delay):
             try:

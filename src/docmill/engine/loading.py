@@ -1,23 +1,26 @@
 """What a step starts from: entity, results of earlier steps, stored parts. Read on two threads of their own."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from threading import Event
 from typing import TypeVar
 
 import orjson
 from sqlalchemy import Connection, select
 
-from docmill.db.database import Database
+from docmill.db.database import Database, is_transient
 from docmill.db.tables import job_steps, step_parts
 from docmill.engine.batch import StepRun
 from docmill.engine.context import AppliedDatabase
-from docmill.model.errors import PermanentError
+from docmill.model.errors import DatabaseUnavailable, PermanentError
 from docmill.model.statuses import StepStatus
 from docmill.plugin import Registry
 
 T = TypeVar("T")
+log = logging.getLogger("docmill.engine")
 _READERS = 2
 
 
@@ -41,15 +44,27 @@ class Loader:
         self._database = database
         self._registry = registry
         self._threads = ThreadPoolExecutor(_READERS, thread_name_prefix="docmill-reader")
+        self._closing = Event()
 
     async def read(self, work: Callable[[Connection], T]) -> T:
-        """Run the work with a connection on a reader thread."""
+        """Run the work with a connection on a reader thread, waiting for a database that is away.
 
-        def run() -> T:
-            with self._database.read() as connection:
-                return work(connection)
+        An outage must not cost a step one of its attempts: the database is no part of what the step does.
+        """
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self._persist, work)
 
-        return await asyncio.get_running_loop().run_in_executor(self._threads, run)
+    def _persist(self, work: Callable[[Connection], T]) -> T:
+        pause = 0.02
+        while True:
+            try:
+                with self._database.read() as connection:
+                    return work(connection)
+            except Exception as error:
+                transient = isinstance(error, DatabaseUnavailable) or is_transient(error)
+                if not transient or self._closing.wait(pause):
+                    raise
+                log.warning("reader: trying again after: %s", error)
+                pause = min(1.0, 2 * pause)
 
     async def scope(self, run: StepRun, needs: frozenset[str]) -> Scope:
         """Load what is needed, and no more."""
@@ -102,4 +117,5 @@ class Loader:
         return {row.name: row.value for row in connection.execute(query)}
 
     def close(self) -> None:
+        self._closing.set()
         self._threads.shutdown(wait=False, cancel_futures=True)

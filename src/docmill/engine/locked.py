@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 import orjson
@@ -34,9 +34,10 @@ def queue_of(step: PlanStep, state: StepState) -> str:
     return step.pool + SUSPECT if state.crashes >= SUSPECT_CRASHES else step.pool
 
 
-def chain_hash(previous: bytes, job_id: str, version: int, data: str) -> bytes:
-    """The link that makes the events of a job a chain."""
-    return hashlib.sha256(b"%b|%b|%d|%b" % (previous, job_id.encode(), version, data.encode())).digest()
+def chain_hash(previous: bytes, *, job_id: str, version: int, org_id: str, at: datetime, data: str) -> bytes:
+    """The link that makes the events of a job a chain: it covers every column of its row."""
+    record = f"{job_id}|{version}|{org_id}|{at.astimezone(UTC).isoformat()}|{data}"
+    return hashlib.sha256(previous + record.encode()).digest()
 
 
 class LockedJob:
@@ -140,7 +141,7 @@ class LockedJob:
                 ),
             )
 
-    def event_write(self) -> EventWrite:
+    def event_write(self, at: datetime) -> EventWrite:
         """All that happened to the job in this transaction, as one link of its chain."""
         head = self.was.head
         keys = self.plan.steps
@@ -158,7 +159,8 @@ class LockedJob:
             record["errors"] = failed
         data = orjson.dumps(record).decode()
         version = self.version
-        return EventWrite(head.id, version, head.org_id, data, chain_hash(self.was.chain, head.id, version, data))
+        link = chain_hash(self.was.chain, job_id=head.id, version=version, org_id=head.org_id, at=at, data=data)
+        return EventWrite(head.id, version, head.org_id, data, link)
 
     def job_write(self, chain: bytes) -> JobWrite:
         """The job's own row."""

@@ -32,6 +32,7 @@ from docmill.engine.follow_ups import resolve_follow_ups
 from docmill.engine.inflight import Inflight, Key
 from docmill.engine.lane_a import Item, LaneA
 from docmill.engine.lane_b import Apply, LaneB
+from docmill.engine.lease import Lease
 from docmill.engine.loading import Loader, Scope
 from docmill.engine.pools import Slots
 from docmill.model import errors
@@ -60,13 +61,21 @@ class Runner:
     """Runs claimed steps on the loop it was made for."""
 
     def __init__(
-        self, *, registry: Registry, loader: Loader, slots: Slots, inflight: Inflight, children: Children
+        self,
+        *,
+        registry: Registry,
+        loader: Loader,
+        slots: Slots,
+        inflight: Inflight,
+        children: Children,
+        lease: Lease,
     ) -> None:
         self._registry = registry
         self._loader = loader
         self._slots = slots
         self._inflight = inflight
         self._children = children
+        self._lease = lease
         self._loop = asyncio.get_running_loop()
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="docmill-step")
         self._tasks: dict[Key, _Running] = {}
@@ -171,6 +180,9 @@ class Runner:
             start = instant(conditions.parse(planned.not_before).evaluate(scope.names()))
             if start is not None and start > self.lane_a.now():
                 return Deferred(position=position, epoch=epoch, until=start), None
+        # A process that was stopped wakes with steps that others have long done: they must not be paid for again.
+        if not self._lease.covers(run.state.worker):
+            raise errors.LeaseLost(f"Step {planned.step_key} was taken over before it began.")
         failpoint("compute.before")
         value = await self._compute(step_type, context, planned, scope)
         failpoint("compute.after")

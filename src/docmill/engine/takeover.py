@@ -27,7 +27,7 @@ class WorkerLock:
             fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             fcntl.flock(fd, fcntl.LOCK_EX)
             # A sweeper may have seen the new file before we locked it and removed it: then ours is a lock on nothing.
-            if path.exists() and os.path.samestat(os.fstat(fd), os.stat(path)):
+            if _is_at(fd, path):
                 break
             os.close(fd)
         self._fd, self._path = fd, path
@@ -38,6 +38,13 @@ class WorkerLock:
             self._path.unlink(missing_ok=True)
             os.close(self._fd)
             self._fd = self._path = None
+
+
+def _is_at(fd: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(fd), os.stat(path))
+    except FileNotFoundError:
+        return False
 
 
 def gone_workers(run_dir: Path, *, own: str) -> Iterator[str]:

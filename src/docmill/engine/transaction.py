@@ -220,8 +220,8 @@ class Transaction:
         for job in [*changed, *(job for job, _ in new)]:
             for is_new, write in job.step_writes():
                 (inserts if is_new else updates).append(write)
-        events = [job.event_write() for job in changed]
-        new_events = [job.event_write() for job, _ in new]
+        events = [job.event_write(self.now) for job in changed]
+        new_events = [job.event_write(self.now) for job, _ in new]
         orgs = {job_id: job.was.head.org_id for job_id, job in self._jobs.items()}
         sql, now = self._sql, self.now
         with sql.writing():

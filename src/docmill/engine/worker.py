@@ -96,6 +96,7 @@ class Worker:
     """Assembles the parts; `run` lives until `stop` is called (from any thread or signal handler)."""
 
     def __init__(self, database: Database, registry: Registry, settings: WorkerSettings) -> None:
+        database.patience = settings.lease.duration
         self._database = database
         self._registry = registry
         self._settings = settings
@@ -136,7 +137,9 @@ class Worker:
         loader = Loader(database, self._registry)
         children = Children(settings.children)
         inflight = Inflight(on_lost=lambda keys: runner.drop(keys))
-        runner = Runner(registry=self._registry, loader=loader, slots=slots, inflight=inflight, children=children)
+        runner = Runner(
+            registry=self._registry, loader=loader, slots=slots, inflight=inflight, children=children, lease=lease
+        )
         lane_a = LaneA(database, plans, lease=lease, slots=slots, inflight=inflight, bell=bell, on_started=runner.start)
         lane_b = LaneB(database, plans, lease=lease, slots=slots, on_outcome=lane_a.take_over)
         runner.lane_a, runner.lane_b = lane_a, lane_b

@@ -35,6 +35,12 @@ def new_id() -> str:
     return _stamp(millis << 80 | int.from_bytes(os.urandom(10), "big"), 7)
 
 
+def following_id(parent: str, *parts: str | int) -> str:
+    """A derived id that sorts where its parent does, so that lists by id stay lists by time."""
+    derived = derived_id(parent, *parts)
+    return parent[:13] + derived[13:]
+
+
 def derived_id(*parts: str | int) -> str:
     """An id that is the same for the same parts (UUIDv8), so a rerun writes the same rows again."""
     text = "\x1f".join(str(part) for part in parts)

@@ -12,11 +12,12 @@ from docmill.db.database import Database
 from docmill.db.tables import job_events, job_steps, jobs, templates
 from docmill.engine.batch import Batch, NewJob, Report
 from docmill.engine.bell import CONTROL, Bell
+from docmill.engine.context import to_json
 from docmill.engine.events import Cancelled, Rerun
 from docmill.engine.failpoints import failpoint
 from docmill.engine.store import PlanSource
 from docmill.engine.store_pool import StorePool
-from docmill.model.errors import Conflict, InvalidInput, NotFound
+from docmill.model.errors import Conflict, InvalidInput, NotFound, PermanentError
 from docmill.model.ids import DEFAULT_ORG, is_id
 from docmill.model.statuses import JobStatus, StepStatus
 from docmill.services.following import JobEvent, JobPosition, follow
@@ -91,7 +92,7 @@ class Jobs:
     def submit(self, new_jobs: Sequence[NewJob]) -> int:
         """Submit jobs in one transaction and wake the workers; how many of them were new."""
         for job in new_jobs:
-            _check_ids(job)
+            _check(job)
         # In id order: two who submit the same jobs at the same moment then queue instead of deadlocking.
         in_order = sorted(new_jobs, key=lambda job: job.id)
         outcome = self._stores.commit(Batch(submissions=in_order, check=False), again=Batch(submissions=in_order))
@@ -130,7 +131,7 @@ class Jobs:
         job_id = summary.id
         outcome = self._stores.commit(Batch(reports=[Report(job_id=job_id, event=event)]))
         failpoint("cancel.stored")
-        if not outcome.accepted[0]:
+        if not outcome.accepted[0] and not _came_about(event, summary, self.get(job_id).summary):
             raise Conflict(f"Job {job_id} ({summary.status}) {refusal}.", job_id=job_id)
         self._bell.ring(outcome.left_ready)
 
@@ -214,6 +215,24 @@ class Jobs:
     def close(self) -> None:
         """Let go of the connections."""
         self._stores.close()
+
+
+def _came_about(event: Cancelled | Rerun, before: JobSummary, after: JobSummary) -> bool:
+    """Whether what was asked happened all the same: by our own commit whose answer was lost, or by somebody else."""
+    if isinstance(event, Cancelled):
+        return after.status is JobStatus.CANCELLED and not before.status.finished
+    return after.run > before.run
+
+
+def _check(job: NewJob) -> None:
+    _check_ids(job)
+    for name in ("entity_type", "entity_id", "title", "file_type", "created_by"):
+        if "\0" in (getattr(job, name) or ""):
+            raise InvalidInput(f"The {name} of a job contains a NUL character, which databases refuse.", field=name)
+    try:
+        to_json(job.metadata, "the metadata of a job")
+    except PermanentError as error:
+        raise InvalidInput(error.message, field="metadata") from error
 
 
 def _check_ids(job: NewJob) -> None:

@@ -1,6 +1,7 @@
-"""One client as a process of its own, to be killed at its failpoints: `submit <template> <id> <count>`, `cancel <job>`."""
+"""One client as a process of its own, to be killed: `submit <template> <id> <count>` or `cancel <job>`."""
 
 import sys
+from contextlib import suppress
 
 from docmill.bootstrap import open_app
 from docmill.engine.batch import NewJob
@@ -29,10 +30,9 @@ def main() -> None:
                 ]
             )
         else:
-            try:
+            # It ended by itself, or the client that died had cancelled it.
+            with suppress(Conflict):
                 app.jobs.cancel(rest[0])
-            except Conflict:
-                pass  # It ended by itself, or the client that died had cancelled it.
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import asyncio
 import os
 import signal
 from datetime import timedelta
-from functools import cache
+from functools import cache, partial
 from threading import Event, current_thread
 from typing import Any
 
@@ -86,13 +86,16 @@ async def flaky(ctx: StepContext) -> dict[str, str]:
 async def parts(ctx: StepContext) -> dict[str, object]:
     """A long compute in parts, each stored once."""
     count = int(str(ctx.metadata.get("parts", 4)))
+    if "gate" in ctx.metadata:
+        witness().note("holding", ctx.effect_key)
+        await _gate(str(ctx.metadata["gate"]))
 
     def part(number: int) -> int:
         witness().note("part", f"{ctx.effect_key}/{number}")
         return number
 
     for number in range(count):
-        await ctx.once(f"part-{number}", lambda number=number: part(number))  # type: ignore[misc]  # bound now
+        await ctx.once(f"part-{number}", partial(part, number))
         witness().note("kept", f"{ctx.effect_key}/{number}")
     return {"token": ctx.token, "parts": count}
 
@@ -185,7 +188,7 @@ steps:
   - {step_key: follow, type: fault.follow, group: 3, max_crashes: 100}
   - {step_key: finish, type: FinishProcessing, max_crashes: 100}
 """
-"""Fan-out, fan-in, a paid step with and without processor, sub-checkpoints, a retry, a timer, a wait, a follow-up job."""
+"""Fan-out, fan-in, paid steps with and without processor, sub-checkpoints, a retry, a timer, a wait, a follow-up."""
 
 
 def single(name: str, step_type: str, **settings: object) -> str:

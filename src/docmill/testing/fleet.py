@@ -1,4 +1,4 @@
-"""Real worker processes on one installation: started, killed, stopped, woken and restarted by a test, gone when it ends."""
+"""Real worker processes on one installation: started, killed, stopped and woken by a test, gone when it ends."""
 
 import atexit
 import os
@@ -98,6 +98,8 @@ class Fleet:
         home = app.settings.home
         self.log = home / "workers.log"
         inherited = {key: value for key, value in os.environ.items() if not key.startswith("DOCMILL_")}
+        # An empty file of its own: nobody's settings reach the workers of a test.
+        (home / "docmill.yaml").touch()
         self._environment = {
             **inherited,
             "DOCMILL_CONFIG": str(home / "docmill.yaml"),
@@ -179,17 +181,20 @@ class Fleet:
         for source in templates:
             self.app.templates.register(compile_template(source, catalogue=self.app.catalogue))
 
-    def new_jobs(self, template: str, count: int, *, org_id: str = DEFAULT_ORG, **metadata: object) -> list[NewJob]:
+    def new_jobs(
+        self, template: str, count: int, *, org_id: str = DEFAULT_ORG, metadata: Mapping[str, object] | None = None
+    ) -> list[NewJob]:
         """Jobs of the newest version of a template, not yet submitted."""
         template_id = self.app.templates.find(template).id
+        given = metadata or {}
         return [
-            NewJob(template_id=template_id, org_id=org_id, entity_type="thing", entity_id=str(n), metadata=metadata)
+            NewJob(template_id=template_id, org_id=org_id, entity_type="thing", entity_id=str(n), metadata=given)
             for n in range(count)
         ]
 
     def submit(self, template: str, count: int = 1, **metadata: object) -> list[str]:
         """Submit jobs; their ids."""
-        new = self.new_jobs(template, count, **metadata)
+        new = self.new_jobs(template, count, metadata=metadata)
         self.app.jobs.submit(new)
         return [job.id for job in new]
 

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from docmill.engine import decide, sweeper, worker
+from docmill.engine import decide, sweeper
+from docmill.engine.clock import database_now
 from docmill.engine.lane_b import Apply, LaneB
 from docmill.engine.runner import Runner
 from docmill.engine.sql import postgres
@@ -84,11 +85,11 @@ def _no_sweep() -> None:
     """Nobody looks for what is due."""
 
     def sweep(self: sweeper.Sweeper, queues: tuple[str, ...]) -> sweeper.Sweep:
-        with self._store.session.read():
-            now = self._store.sql.now()
+        with self._store.session.read() as connection:
+            now = database_now(connection)
         return sweeper.Sweep(dead=(), recovered=0, overdue=0, next_due=None, now=now, left_ready=frozenset())
 
-    worker.Sweeper.sweep = sweep  # type: ignore[method-assign]
+    sweeper.Sweeper.sweep = sweep  # type: ignore[method-assign]
 
 
 MUTATIONS: dict[str, Callable[[], None]] = {

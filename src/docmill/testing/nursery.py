@@ -54,7 +54,7 @@ class Nursery:
 
     def _hear(self, *, wait: bool) -> list[dict[str, int]]:
         """What the nursery tells: one answer per birth, one line per death."""
-        told = []
+        told: list[dict[str, int]] = []
         while select.select([self._out], [], [], None if wait and not told else 0)[0]:
             chunk = os.read(self._out.fileno(), 65536)
             assert chunk, "the nursery has ended"

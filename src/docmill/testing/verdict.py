@@ -1,7 +1,7 @@
 """The witness's verdict after a run: which of the invariants of reliability.md do not hold. An empty list is a pass.
 
-1 each effect key applied exactly once; 2 no model call after its checkpoint, and before it no more repeats than the step
-was given back; 3 no unfinished job that nothing will move; 4 progress and version never fall; 5 every job's chain
+1 each effect key applied exactly once; 2 no model call after its checkpoint, and before it no more repeats than the
+step was given back; 3 no unfinished job that nothing will move; 4 progress and version never fall; 5 every job's chain
 verifies; 8 no accepted write carries an old epoch. Everything is worked out from events, rows and the witness's log,
 nothing from the engine's own account of what it did.
 """

@@ -1,4 +1,4 @@
-"""An outside witness: what the stand-in model and the effects were asked for, told by a log that no killed worker takes along.
+"""An outside witness: what models were asked and effects applied, in a log that no killed worker takes along.
 
 Every line is one `write` to a file opened for appending: the kernel keeps what a process wrote, however the process
 ends, and lines of several processes neither mix nor overwrite each other. (Only a power cut would lose them; nobody

@@ -1,4 +1,4 @@
-"""One worker as a process of its own, told everything through the environment: `python -m docmill.testing.worker_process`.
+"""One worker as a process of its own, told everything through the environment.
 
 It dies with the test that started it, and tells the witness when it is ready.
 """
