@@ -93,13 +93,13 @@ def table(heads: Sequence[str], rows: Sequence[Sequence["str | Text"]], *, give_
     from rich.table import Table
 
     grid = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
-    for head in heads:
-        if head in give_way:
-            grid.add_column(head, no_wrap=True, overflow="ellipsis", ratio=None, min_width=4)
-        else:
-            grid.add_column(head, no_wrap=True, overflow="fold")
-    for row in rows:
-        grid.add_row(*(printable(cell) if isinstance(cell, str) else cell for cell in row))
+    cells = [[printable(cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
+    for place, head in enumerate(heads):
+        # A least width of all it holds, or rich would cut every column a little.
+        widest = max([len(head), *(len(row[place]) for row in cells)])
+        grid.add_column(head, no_wrap=True, overflow="ellipsis", min_width=4 if head in give_way else widest)
+    for row in cells:
+        grid.add_row(*row)
     return grid
 
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from docmill.services.following import JobEvent
     from docmill.services.jobs import JobView
 
+_ROOMY = 100
+"""Columns from which a board of many jobs also shows which steps run."""
 _FRAMES = 8
 """Redraws per second."""
 
@@ -193,11 +195,13 @@ def _many_jobs(board: Board, height: int, width: int) -> Any:
         if counts[status]:
             head.append_text(styled(status)).append(f" {counts[status]}  ")
     shown = board.liveliest(max(3, height - 5))
-    rows = [
-        (job.id, _bar(job.settled, len(job.steps), 10), styled(job.status), job.entity, ", ".join(job.running))
-        for job in shown
-    ]
-    parts = [head, table(("JOB", "", "STATUS", "ENTITY", "RUNNING"), rows, give_way=("ENTITY", "RUNNING"))]
+    roomy = width >= _ROOMY
+    rows: list[list[Any]] = []
+    for job in shown:
+        row = [job.id, _bar(job.settled, len(job.steps), 10), styled(job.status), job.entity]
+        rows.append([*row, ", ".join(job.running)] if roomy else row)
+    heads = ["JOB", "", "STATUS", "ENTITY", *(["RUNNING"] if roomy else [])]
+    parts = [head, table(heads, rows, give_way=("ENTITY", "RUNNING"))]
     if len(shown) < len(board.jobs):
         parts.append(Text(f"… and {counted(len(board.jobs) - len(shown), 'job')} more", style="bright_black"))
     return Group(*parts)

@@ -93,9 +93,9 @@ class Slots:
             self._failed[queue.removesuffix(SUSPECT)] += 1
 
     @property
-    def open(self) -> bool:
-        """False once the process drains: nothing new may begin."""
-        return self._open
+    def closed(self) -> bool:
+        """Whether the process is draining."""
+        return not self._open
 
     def close(self) -> None:
         """No more reservations: the process is draining."""
@@ -126,7 +126,10 @@ class Reservation:
 
     def take(self, queue: str) -> bool:
         """Take a slot for a step of this queue, if there is one."""
-        if self._leaving[queue] and self._slots.open:
+        if self._slots.closed:
+            # Not even a slot that is being left: a step given back by the drain would be taken again at once.
+            return False
+        if self._leaving[queue]:
             self._leaving[queue] -= 1
             return True
         if self._slots.reserve(queue):
