@@ -71,7 +71,7 @@ class Context:
 
     @property
     def token(self) -> str:
-        return derived_id("attempt", *self._run.key)
+        return derived_id("token", *self._run.key)
 
     @property
     def model(self) -> Mapping[str, object]:
