@@ -1,6 +1,5 @@
 """Docmill's side of the benchmark runs the workflow that the peers run, through the same door as production."""
 
-import time
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ from docmill.bootstrap import load_registry
 from docmill.templates.catalogue import Catalogue
 from docmill.templates.compile import compile_template
 from docmill.templates.plan import Plan
+from docmill.testing.waiting import until
 
 FLOWS = (templates.FLOW, templates.FLOW_WAITING, templates.FLOW_PROCESSED)
 
@@ -68,10 +68,12 @@ def test_results_of_a_worker_process_are_counted_from_the_store(tmp_path: Path) 
     assert SQLITE.stored(settings, Kind.FLOW) == 0
     commands = [SQLITE.worker_command(0)]
     with WorkerGroup(commands, environment=settings.environment(), cwd=ROOT, log=tmp_path / "worker.log") as workers:
-        deadline = time.monotonic() + 60
-        while finished_jobs(SQLITE.url(settings)) < 3 and time.monotonic() < deadline:
+
+        def finished() -> bool:
             workers.check()
-            time.sleep(0.05)
+            return finished_jobs(SQLITE.url(settings)) == 3
+
+        until(finished, timeout=60)
     assert SQLITE.stored(settings, Kind.FLOW) == 3 * len(flow.STEPS)
     # One start and five ends each: the finish step is Docmill's own.
     assert len(log.read_text().splitlines()) == 3 * len(flow.STEPS)

@@ -179,12 +179,11 @@ def test_a_look_at_a_job_is_of_one_moment(world: World) -> None:
         assert connection.execute(query).scalar_one() == before + 1
 
 
+@pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
 @pytest.mark.parametrize("losses", [1, 99])
 def test_a_lost_connection_is_mended_or_named(
     world: World, jobs: Jobs, monkeypatch: pytest.MonkeyPatch, losses: int
 ) -> None:
-    if world.database.kind == "sqlite":
-        pytest.skip("SQLite has no connection to lose")
     original, job = PostgresSql.begin, world.new_job(single_step())
     left = [losses]
 
