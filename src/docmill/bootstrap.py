@@ -102,7 +102,7 @@ class App:
 def open_app(settings: Settings, *, check_schema: bool = True) -> Iterator[App]:
     """Open the installation. A SQLite database is made or upgraded on the way; PostgreSQL is left to its owner."""
     settings.home.mkdir(parents=True, exist_ok=True)
-    app = App(settings, Database(settings.url))
+    app = App(settings, Database(settings.url, patience=settings.lease.duration))
     try:
         if check_schema:
             _check_schema(app)

@@ -40,8 +40,9 @@ class Sweep:
 class Sweeper:
     """Sweeps on one store of its own."""
 
-    def __init__(self, store: Store, *, run_dir: Path, own_id: Callable[[], str]) -> None:
+    def __init__(self, store: Store, *, run_dir: Path, own_id: Callable[[], str], patience: float) -> None:
         self._store = store
+        self._patience = patience
         self._run_dir = run_dir
         self._own_id = own_id
 
@@ -49,6 +50,10 @@ class Sweeper:
         """Look once at everything."""
         dead = [*self._bury_gone(), *self._bury_expired()]
         ready: set[str] = set()
+        with self._store.session.read():
+            if self._store.sql.end_silent(self._patience):
+                # What it had locked was passed over by every claim so far.
+                ready.update(queues)
         recovered = self._drain(self._orphans, ready)
         overdue = self._drain(self._overdue, ready)
         with self._store.session.read() as connection:

@@ -78,7 +78,9 @@ class SweeperThread(StoreThread):
                 return
 
     def _sweep(self, store: Store) -> Sweep:
-        sweeper = Sweeper(store, run_dir=self._run_dir, own_id=lambda: self._lease.worker_id)
+        sweeper = Sweeper(
+            store, run_dir=self._run_dir, own_id=lambda: self._lease.worker_id, patience=self._database.patience
+        )
         return sweeper.sweep(self._queues)
 
     def close(self) -> None:
@@ -90,7 +92,6 @@ class Worker:
     """Assembles the parts; `run` lives until `stop` is called (from any thread or signal handler)."""
 
     def __init__(self, database: Database, registry: Registry, settings: WorkerSettings) -> None:
-        database.patience = settings.lease.duration
         self._database = database
         self._registry = registry
         self._settings = settings

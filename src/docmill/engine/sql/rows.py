@@ -166,6 +166,9 @@ class HotSql(Protocol):
     def try_lock_jobs(self, ids: Sequence[str]) -> dict[str, int]:
         """Lock those of these jobs that nobody holds; id -> version."""
 
+    def end_silent(self, patience: float) -> int:
+        """End sessions of ours whose process fell silent in the middle of a transaction; how many there were."""
+
     def next_due(self, queues: Sequence[str], now: datetime) -> datetime | None:
         """When the next ready step of these queues that is not yet due will be."""
 
