@@ -143,7 +143,7 @@ def open_app(settings: Settings, *, check_schema: bool = True) -> Iterator[App]:
         raise HomeUnusable(
             f"The folder {settings.home} cannot be created: {error.strerror}. Set DOCMILL_HOME to one you may write to."
         ) from error
-    app = App(settings, Database(settings.url))
+    app = App(settings, Database(settings.url, patience=settings.lease.duration))
     try:
         if check_schema:
             _check_schema(app)

@@ -45,7 +45,7 @@ def test_a_paused_worker_loses_its_steps_and_wakes_under_a_new_name(open_fleet: 
         assert all(sleeper.running for sleeper in sleepers)
 
 
-@pytest.mark.parametrize("point", ["commit.inside:2:stop", "apply.after:1:stop"])
+@pytest.mark.parametrize("point", ["commit.inside:2:stop", "commit.inside:3:stop", "apply.after:1:stop"])
 def test_a_worker_paused_inside_a_transaction_holds_nobody_up_beyond_its_lease(
     on_postgres: OpenFleet, point: str
 ) -> None:

@@ -29,6 +29,7 @@ _LANE_SETTINGS = (
 
 # A server that vanished without a word is noticed within half a minute, not after the system's two hours.
 _NETWORK = {
+    "application_name": "docmill",
     "connect_timeout": 10,
     "keepalives_idle": 10,
     "keepalives_interval": 5,
@@ -97,7 +98,7 @@ class Session:
 class Database:
     """The database behind a URL: `sqlite:///path` or `postgresql://…`."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, patience: float = 30.0) -> None:
         try:
             parsed = make_url(url)
         except ArgumentError as error:
@@ -121,9 +122,9 @@ class Database:
         self.url = parsed
         self._engine: Engine | None = None
         self._lane_engine: Engine | None = None
-        self.patience = 30.0
+        self.patience = patience
         """Seconds that a transaction may stand idle on PostgreSQL before the server ends it: the locks of a process
-        that was stopped inside one must not outlive its lease. Set before the first connection."""
+        that was stopped inside one must not outlive its lease."""
 
     @property
     def engine(self) -> Engine:

@@ -41,9 +41,16 @@ class Sweeper:
     """Sweeps on one store of its own."""
 
     def __init__(
-        self, store: Store, *, run_dir: Path, own_id: Callable[[], str], may_judge: Callable[[], bool] = lambda: True
+        self,
+        store: Store,
+        *,
+        run_dir: Path,
+        own_id: Callable[[], str],
+        patience: float,
+        may_judge: Callable[[], bool] = lambda: True,
     ) -> None:
         self._store = store
+        self._patience = patience
         self._run_dir = run_dir
         self._own_id = own_id
         self._may_judge = may_judge
@@ -52,6 +59,10 @@ class Sweeper:
         """Look once at everything."""
         dead = [*self._bury_gone(), *(self._bury_expired() if self._may_judge() else ())]
         ready: set[str] = set()
+        with self._store.session.read():
+            if self._store.sql.end_silent(self._patience):
+                # What it had locked was passed over by every claim so far.
+                ready.update(queues)
         recovered = self._drain(self._orphans, ready)
         overdue = self._drain(self._overdue, ready)
         with self._store.session.read() as connection:

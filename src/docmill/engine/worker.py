@@ -83,7 +83,11 @@ class SweeperThread(StoreThread):
     def _sweep(self, store: Store) -> Sweep:
         lease = self._lease
         sweeper = Sweeper(
-            store, run_dir=self._run_dir, own_id=lambda: lease.worker_id, may_judge=lambda: lease.may_judge
+            store,
+            run_dir=self._run_dir,
+            own_id=lambda: lease.worker_id,
+            patience=self._database.patience,
+            may_judge=lambda: lease.may_judge,
         )
         return sweeper.sweep(self._queues)
 
@@ -96,7 +100,6 @@ class Worker:
     """Assembles the parts; `run` lives until `stop` is called (from any thread or signal handler)."""
 
     def __init__(self, database: Database, registry: Registry, settings: WorkerSettings) -> None:
-        database.patience = settings.lease.duration
         self._database = database
         self._registry = registry
         self._settings = settings

@@ -188,7 +188,8 @@ class World:
 
     def sweep(self, *, own: str = ANN, store: Store | None = None, queues: Sequence[str] = ("system",)) -> Sweep:
         """One sweep by the worker `own`."""
-        sweeper = Sweeper(store or self.store, run_dir=self.run_dir, own_id=lambda: own)
+        patience = self.database.patience
+        sweeper = Sweeper(store or self.store, run_dir=self.run_dir, own_id=lambda: own, patience=patience)
         return sweeper.sweep(tuple(queues))
 
     def set_worker(self, worker_id: str, status: WorkerStatus) -> None:

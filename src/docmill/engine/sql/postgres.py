@@ -152,6 +152,16 @@ OVERDUE_STEPS = """
 select job_id, position, epoch from processing_job_steps
 where status = 'WAITING' and deadline_at <= %s order by deadline_at limit %s"""
 
+# A process that is stopped in the middle of a transaction keeps its locks. idle_in_transaction_session_timeout does not
+# end it if it happened in a pipeline (the server calls that `active`) or after one (a Flush on the wire has turned the
+# timer off), and before PostgreSQL 17 there is no transaction_timeout. So whoever still lives does it.
+END_SILENT = """
+select count(pg_terminate_backend(pid)) from pg_stat_activity
+where datname = current_database() and usename = current_user and pid <> pg_backend_pid()
+  and application_name = current_setting('application_name') and xact_start is not null
+  and state in ('active', 'idle in transaction') and wait_event = 'ClientRead'
+  and state_change < clock_timestamp() - make_interval(secs => %s)"""
+
 NEXT_DUE = """
 select min(due_at) from processing_job_steps where status = 'READY' and queue = any(%s::text[]) and due_at > %s"""
 
@@ -319,6 +329,10 @@ class PostgresSql:
 
     def overdue_steps(self, now: datetime, limit: int) -> list[tuple[str, int, int]]:
         return self._fetch(OVERDUE_STEPS, [now, limit])
+
+    def end_silent(self, patience: float) -> int:
+        count: int = self._fetch(END_SILENT, [patience])[0][0]
+        return count
 
     def next_due(self, queues: Sequence[str], now: datetime) -> datetime | None:
         value: datetime | None = self._fetch(NEXT_DUE, [text_array(queues), now])[0][0]

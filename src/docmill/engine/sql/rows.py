@@ -164,6 +164,9 @@ class HotSql(Protocol):
     def overdue_steps(self, now: datetime, limit: int) -> list[tuple[str, int, int]]:
         """(job, position, epoch) of waiting steps whose deadline has passed."""
 
+    def end_silent(self, patience: float) -> int:
+        """End sessions of ours whose process fell silent in the middle of a transaction; how many there were."""
+
     def next_due(self, queues: Sequence[str], now: datetime) -> datetime | None:
         """When the next ready step of these queues that is not yet due will be."""
 
