@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 import orjson
-from psycopg import Connection, Cursor
+from psycopg import Connection, Cursor, Pipeline
 
 from docmill.engine.sql.arrays import bytes_array, plain_array, text_array, time_array
 from docmill.engine.sql.rows import (
@@ -172,6 +172,7 @@ class PostgresSql:
     def __init__(self, raw: Connection[Any]) -> None:
         self._raw = raw
         self._sent: list[tuple[str, Cursor[Any], int]] = []
+        self._pipeline: Pipeline | None = None
 
     def _fetch(self, statement: str, parameters: Sequence[object]) -> list[Any]:
         return self._raw.execute(statement, parameters).fetchall()
@@ -179,15 +180,18 @@ class PostgresSql:
     @contextmanager
     def transaction(self) -> Iterator[None]:
         try:
-            # In pipeline mode BEGIN travels with the first statement.
-            with self._raw.pipeline():
+            # In pipeline mode BEGIN travels with the first statement, and COMMIT with the end of the pipeline.
+            with self._raw.pipeline() as self._pipeline:
                 yield
-                self._raw.commit()
+                commit = self._raw.execute("commit")
+            if commit.statusmessage != "COMMIT":
+                raise WrongCount(f"the server answered {commit.statusmessage} to a commit")
         except BaseException:
-            self._sent = []
             if not self._raw.closed:
                 self._raw.rollback()
             raise
+        finally:
+            self._pipeline = None
 
     def begin(self, ids: Sequence[str], *, wait: bool) -> tuple[datetime, dict[str, int]]:
         now = self._raw.execute("select now()")
@@ -226,8 +230,13 @@ class PostgresSql:
     def writing(self) -> Iterator[None]:
         # What an earlier, failed transaction sent is none of ours.
         self._sent.clear()
-        with self._raw.pipeline():
+        if self._pipeline is None:
+            with self._raw.pipeline():
+                yield
+        else:
             yield
+            # Not a pipeline within the pipeline, which would begin with a round trip of its own.
+            self._pipeline.sync()
         sent, self._sent = self._sent, []
         for name, cursor, planned in sent:
             if cursor.rowcount != planned:
