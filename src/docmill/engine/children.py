@@ -6,6 +6,7 @@ takes longer than its wall limit. Functions are named by module and qualified na
 
 import asyncio
 import contextlib
+import math
 import os
 import pickle
 import resource
@@ -17,7 +18,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib import import_module
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
+from threading import Lock, Timer
 from typing import Any, BinaryIO
 
 from docmill.model.errors import DocmillError, PermanentError, RetryableError
@@ -45,7 +47,7 @@ class ChildSettings:
     count: int = os.cpu_count() or 1
     memory_mb: int = 2048
     cpu_seconds: int = 600
-    """Over the child's life; it is recycled long before."""
+    """Of one task, however many the child has done before."""
     tasks: int = 100
     """Recycled after this many."""
 
@@ -80,16 +82,20 @@ class _Child:
             if timed_out:
                 raise ChildTimedOut(f"The work took longer than {timeout:g} s and was stopped.")
             raise ChildDied(f"The child process died ({self._how()}); the file may need more memory than allowed.")
-        self.left -= 1
+        # Killed just after it had answered: the answer counts, the child is done for.
+        self.left = 0 if timed_out else self.left - 1
         return answer
 
     def _how(self) -> str:
         code = self._process.returncode
         return signal.Signals(-code).name if code is not None and code < 0 else f"exit code {code}"
 
+    def kill(self) -> None:
+        """End it; whoever waits for its answer gets none."""
+        self._process.kill()
+
     def close(self) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            self._process.kill()
+        self.kill()
         self._process.wait()
         for stream in (self._process.stdin, self._process.stdout):
             if stream is not None:
@@ -101,8 +107,6 @@ class _Killer:
     """Kills a process when its time is up."""
 
     def __init__(self, process: "subprocess.Popen[bytes]", timeout: float) -> None:
-        from threading import Timer
-
         self._fired = False
         self._process = process
         self._timer = Timer(timeout, self._fire)
@@ -124,7 +128,10 @@ class Children:
     def __init__(self, settings: ChildSettings) -> None:
         self._settings = settings
         self._threads: ThreadPoolExecutor | None = None
-        self._idle: SimpleQueue[_Child | None] = SimpleQueue()
+        self._idle: SimpleQueue[_Child] = SimpleQueue()
+        self._busy: set[_Child] = set()
+        self._closed = False
+        self._lock = Lock()
 
     async def run(self, function: Callable[..., Any], arguments: tuple[object, ...], timeout: float) -> Any:
         """Run the function in a child; raises what it raised, or ChildDied."""
@@ -140,25 +147,41 @@ class Children:
         raise value
 
     def _call(self, message: bytes, timeout: float) -> bytes:
-        child = self._idle.get() if not self._idle.empty() else None
-        if child is None or child.left <= 0:
-            if child is not None:
-                child.close()
-            child = _Child(self._settings)
+        child = self._take()
         try:
             answer = child.call(message, timeout)
-        except (ChildDied, ChildTimedOut):
-            raise
-        self._idle.put(child)
+        finally:
+            with self._lock:
+                self._busy.discard(child)
+        if child.left > 0:
+            self._idle.put(child)
+        else:
+            child.close()
         return answer
 
+    def _take(self) -> _Child:
+        try:
+            child = self._idle.get_nowait()
+        except Empty:
+            child = _Child(self._settings)
+        with self._lock:
+            self._busy.add(child)
+            closed = self._closed
+        if closed:
+            child.close()
+        return child
+
     def close(self) -> None:
+        """End all children, at work or not: whoever waits for one hears that it died."""
+        with self._lock:
+            self._closed = True
+            for child in self._busy:
+                child.kill()
         if self._threads is not None:
-            self._threads.shutdown(wait=False, cancel_futures=True)
+            # Soon done, for there is nobody left to wait for.
+            self._threads.shutdown(cancel_futures=True)
         while not self._idle.empty():
-            child = self._idle.get()
-            if child is not None:
-                child.close()
+            self._idle.get().close()
 
 
 def write_message(stream: BinaryIO | Any, message: bytes) -> None:
@@ -198,14 +221,24 @@ def _serve() -> None:
     """The child's side: read a task, run it, answer; until the parent closes the pipe."""
     memory, cpu = int(sys.argv[1]) << 20, int(sys.argv[2])
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
-    resource.setrlimit(resource.RLIMIT_CPU, (cpu, cpu))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Sent to the whole group: the worker drains, and its children go on until it ends them.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
     tasks, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     # Whatever the work prints must not end up among the answers.
     os.dup2(2, 1)
     while (message := read_message(tasks)) is not None:
+        _allow_cpu(cpu)
         write_message(answers, _answer(message))
+
+
+def _allow_cpu(seconds: int) -> None:
+    """This much from now on: the system counts from the process's beginning."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    _, most = resource.getrlimit(resource.RLIMIT_CPU)
+    wanted = math.ceil(used.ru_utime + used.ru_stime) + seconds
+    resource.setrlimit(resource.RLIMIT_CPU, (wanted if most == resource.RLIM_INFINITY else min(wanted, most), most))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ exactly one report to a lane.
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from random import random
 from typing import Any, NamedTuple
@@ -28,6 +27,7 @@ from docmill.engine.events import (
     Suspended,
 )
 from docmill.engine.failpoints import failpoint
+from docmill.engine.failure import failure
 from docmill.engine.follow_ups import resolve_follow_ups
 from docmill.engine.inflight import Inflight, Key
 from docmill.engine.lane_a import Item, LaneA
@@ -35,15 +35,15 @@ from docmill.engine.lane_b import Apply, LaneB
 from docmill.engine.lease import Lease
 from docmill.engine.loading import Loader, Scope
 from docmill.engine.pools import Slots
+from docmill.engine.thread_call import in_thread
 from docmill.model import errors
 from docmill.plugin import Registry, StepType, Wait
 from docmill.templates import conditions
 from docmill.templates.plan import PlanStep
-from docmill.templates.times import instant
+from docmill.templates.times import LONGEST, instant
 
 log = logging.getLogger("docmill.engine")
 
-_THREADS = 32
 _TICK = 0.1
 """Seconds between looks at the time-outs."""
 _SOFT = 0.9
@@ -55,6 +55,13 @@ class _Running(NamedTuple):
     context: Context
     since: float
     timeout: float
+
+
+class _End(NamedTuple):
+    """How an attempt ended, and the jobs to submit with it."""
+
+    event: StepEvent
+    follow_ups: tuple[NewJob, ...] = ()
 
 
 class Runner:
@@ -77,7 +84,6 @@ class Runner:
         self._children = children
         self._lease = lease
         self._loop = asyncio.get_running_loop()
-        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="docmill-step")
         self._tasks: dict[Key, _Running] = {}
         self._lost: set[Key] = set()
         self._timed_out: set[Key] = set()
@@ -113,7 +119,11 @@ class Runner:
             if entry is not None:
                 self._lost.add(key)
                 entry.context.stopping = True
-                entry.task.cancel()
+                self._cancel(entry.task)
+
+    def _cancel(self, task: "asyncio.Task[None]") -> None:
+        """Not at once: a task cancelled before its first step never runs at all, and would report nothing."""
+        self._loop.call_soon(task.cancel)
 
     def _tick(self) -> None:
         """Time-outs, looked at together: two timers for every step would cost more than the steps."""
@@ -122,7 +132,7 @@ class Runner:
             spent = now - running.since
             if spent >= running.timeout:
                 self._timed_out.add(key)
-                running.task.cancel()
+                self._cancel(running.task)
             elif spent >= running.timeout * _SOFT:
                 running.context.stopping = True
         self._ticking = self._loop.call_later(_TICK, self._tick) if self._tasks else None
@@ -136,30 +146,36 @@ class Runner:
             await asyncio.wait(tasks, timeout=grace)
         left = [running.task for running in self._tasks.values()]
         for task in left:
-            task.cancel()
+            self._cancel(task)
         if left:
             await asyncio.wait(left, timeout=5)
-        self._threads.shutdown(wait=False, cancel_futures=True)
 
     async def _execute(self, run: StepRun, context: Context) -> None:
         """One attempt from claim to report."""
+        end: _End | None
         try:
-            event, result = await self._attempt(run, context)
+            end = await self._attempt(run, context)
         except asyncio.CancelledError:
-            event, result = self._interrupted(run), None
-        except Exception as error:
-            event, result = self._failure(run, error), None
+            end = _End(self._interrupted(run))
+        except (Exception, SystemExit) as error:
+            # SystemExit too: a library that thinks it owns the process must not take the worker with it.
+            end = _End(self._failure(run, error))
         finally:
             self._tasks.pop(run.key, None)
-        if run.key in self._lost:
-            self._lost.discard(run.key)
+            self._timed_out.discard(run.key)
+        lost = run.key in self._lost
+        self._lost.discard(run.key)
+        if end is None:
+            return  # Lane B has it, and its slot with it.
+        if lost:
             self._slots.release(run.queue)
-            return
-        if event is not None:
-            await self._report_with_follow_ups(run, context, event, result)
+            # Nobody commits on its behalf, so nobody else says that there is a slot.
+            self.lane_a.ring(frozenset({run.queue}))
+        else:
+            self._send(run, end.event, end.follow_ups)
 
-    async def _attempt(self, run: StepRun, context: Context) -> tuple[StepEvent | None, str | None]:
-        """The event to report; None when the result went to lane B."""
+    async def _attempt(self, run: StepRun, context: Context) -> _End | None:
+        """What to report; None when the result went to lane B."""
         planned = run.step
         position, epoch = planned.position, run.state.epoch
         step_type = self._registry.steps.get(planned.step_type)
@@ -175,11 +191,14 @@ class Runner:
             needs = self._needs[id(planned)] = _needs(planned, step_type)
         scope = await self._loader.scope(run, needs) if needs else Scope()
         if planned.condition is not None and not conditions.parse(planned.condition).holds(scope.names()):
-            return Skipped(position=position, epoch=epoch), None
+            return _End(Skipped(position=position, epoch=epoch))
         if planned.not_before is not None:
             start = instant(conditions.parse(planned.not_before).evaluate(scope.names()))
-            if start is not None and start > self.lane_a.now():
-                return Deferred(position=position, epoch=epoch, until=start), None
+            now = self.lane_a.now()
+            if start is not None and start > now:
+                # Looked at again then, so an instant that no database could hold is as good as any other.
+                until = min(start, now + timedelta(seconds=LONGEST))
+                return _End(Deferred(position=position, epoch=epoch, until=until))
         # A process that was stopped wakes with steps that others have long done: they must not be paid for again.
         if not self._lease.covers(run.state.worker):
             raise errors.LeaseLost(f"Step {planned.step_key} was taken over before it began.")
@@ -189,7 +208,7 @@ class Runner:
         if isinstance(value, Wait):
             until = self.lane_a.now() + value.within
             note = to_json(value.note, f"the note of {planned.step_key}")
-            return Suspended(position=position, epoch=epoch, deadline=until, result=note), None
+            return _End(Suspended(position=position, epoch=epoch, deadline=until, result=note))
         result = to_json(value, f"the result of {planned.step_key}")
         return await self._conclude(run, context, step_type, result, stored=False)
 
@@ -205,16 +224,17 @@ class Runner:
                 arguments[need] = getattr(scope, need)
         if step_type.is_async:
             return await step_type.function(context, **arguments)
-        return await self._loop.run_in_executor(self._threads, lambda: step_type.function(context, **arguments))
+        return await in_thread(lambda: step_type.function(context, **arguments))
 
     async def _conclude(
         self, run: StepRun, context: Context, step_type: StepType, result: str, *, stored: bool
-    ) -> tuple[StepEvent | None, str | None]:
+    ) -> _End | None:
         """Complete through lane A, or checkpoint what was paid for and hand the result to lane B."""
         position, epoch = run.step.position, run.state.epoch
         if not run.step.processor:
             kept = None if stored else result
-            return Completed(position=position, epoch=epoch, result=kept, paid=step_type.paid), result
+            event = Completed(position=position, epoch=epoch, result=kept, paid=step_type.paid)
+            return _End(event, await self._follow_ups(run, context))
         processor = await self._processor(run, result)
         if step_type.paid and not stored:
             checkpoint = Checkpointed(position=position, epoch=epoch, result=result)
@@ -233,7 +253,7 @@ class Runner:
             failed=lambda error: self._apply_failed(run, error, result),
         )
         self.lane_b.put(apply)
-        return None, None
+        return None
 
     async def _processor(self, run: StepRun, result: str) -> Callable[[Any, Any], None]:
         """The first whose condition holds; conditions may name the entity, results and metadata besides the result."""
@@ -255,31 +275,19 @@ class Runner:
 
     def _apply_failed(self, run: StepRun, error: BaseException, result: str) -> None:
         """Lane B could not apply (called on its thread): a failed attempt that keeps its result."""
-        event = self._failure(run, error, result=result)
-        self._send(run, event, len(result))
-
-    async def _report_with_follow_ups(
-        self, run: StepRun, context: Context, event: StepEvent, result: str | None
-    ) -> None:
-        follow_ups: tuple[NewJob, ...] = ()
-        if context.follow_ups and isinstance(event, Completed):
-            try:
-                follow_ups = await self._follow_ups(run, context)
-            except Exception as error:
-                event = self._failure(run, error)
-        self._send(run, event, len(result) if result else 0, follow_ups)
+        self._send(run, self._failure(run, error, result=result))
 
     async def _follow_ups(self, run: StepRun, context: Context) -> tuple[NewJob, ...]:
         if not context.follow_ups:
             return ()
         return await self._loader.read(lambda connection: resolve_follow_ups(connection, run, context.follow_ups))
 
-    def _send(self, run: StepRun, event: StepEvent, size: int, follow_ups: tuple[NewJob, ...] = ()) -> None:
+    def _send(self, run: StepRun, event: StepEvent, follow_ups: tuple[NewJob, ...] = ()) -> None:
         """Hand the end of an attempt to lane A; the slot is free as soon as the lane takes it up."""
         if isinstance(event, Failed):
             self._slots.count_failure(run.queue)
         report = Report(job_id=run.job.id, event=event, follow_ups=follow_ups)
-        self.lane_a.put(Item(report, run.queue, lambda good: self._inflight.remove(run), size + 200))
+        self.lane_a.put(Item(report, run.queue, lambda good: self._inflight.remove(run), _size(event)))
 
     async def _record(self, run: StepRun, event: StepEvent, size: int) -> bool:
         """Hand something to lane A and wait until it is durable; the step goes on."""
@@ -301,7 +309,6 @@ class Runner:
     def _interrupted(self, run: StepRun) -> StepEvent:
         position, epoch = run.step.position, run.state.epoch
         if run.key in self._timed_out:
-            self._timed_out.discard(run.key)
             error = errors.RetryableError(f"The step took longer than its time-out of {run.step.timeout:g} s.")
             return self._failure(run, error, code="timed_out")
         return Released(position=position, epoch=epoch)
@@ -309,30 +316,7 @@ class Runner:
     def _failure(
         self, run: StepRun, error: BaseException, *, code: str | None = None, result: str | None = None
     ) -> StepEvent:
-        position, epoch = run.step.position, run.state.epoch
-        if isinstance(error, errors.Deferred):
-            until = self.lane_a.now() + timedelta(seconds=max(0.0, error.delay))
-            return Deferred(position=position, epoch=epoch, until=until)
-        if isinstance(error, errors.LeaseLost):
-            return Released(position=position, epoch=epoch)
-        known = isinstance(error, errors.DocmillError)
-        if not known:
-            log.warning("step %s of job %s failed", run.step.step_key, run.job.id, exc_info=error)
-        record = {
-            "code": code or (error.code if isinstance(error, errors.DocmillError) else "exception"),
-            "message": _storable(str(error) if known else f"{type(error).__name__}: {error}"),
-            "attempt": run.state.failures + 1,
-        }
-        permanent = isinstance(error, errors.PermanentError)
-        return Failed(
-            position=position,
-            epoch=epoch,
-            error=orjson.dumps(record).decode(),
-            permanent=permanent,
-            retry_after=error.retry_after if isinstance(error, errors.RetryableError) else None,
-            jitter=random(),
-            result=result,
-        )
+        return failure(run, error, now=self.lane_a.now(), jitter=random(), code=code, result=result)
 
     # `context.Services`
 
@@ -351,6 +335,12 @@ class Runner:
         return await self._children.run(function, arguments, timeout)
 
 
+def _size(event: StepEvent) -> int:
+    """About how many bytes the report adds to its batch."""
+    result = getattr(event, "result", None)
+    return 200 + (len(result) if result else 0)
+
+
 def _needs(planned: PlanStep, step_type: StepType) -> frozenset[str]:
     """What must be loaded before the compute: what the function asks for, and what its expressions name."""
     names = set(step_type.needs)
@@ -361,11 +351,6 @@ def _needs(planned: PlanStep, step_type: StepType) -> frozenset[str]:
         if expression is not None:
             names |= conditions.parse(expression).names
     return frozenset(names - {"input"})
-
-
-def _storable(message: str) -> str:
-    """A message as any database takes it: not endless, no NUL, no broken surrogates."""
-    return message[:2000].replace("\0", "").encode("utf-8", "replace").decode()
 
 
 def _no_processor(context: Any, result: Any) -> None:

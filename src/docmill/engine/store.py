@@ -31,7 +31,8 @@ class PlanSource:
             document = sql.load_template(template_id)
             if document is None:
                 raise NotFound(f"There is no process template version with id {template_id}.", template_id=template_id)
-            plan = self._plans[template_id] = plan_from_document(document)
+            # Of two threads that meet here one keeps its plan for both: steps are known by identity.
+            plan = self._plans.setdefault(template_id, plan_from_document(document))
         return plan
 
 

@@ -66,10 +66,8 @@ class WriteOnlyDatabase:
         if not isinstance(statement, str) or isinstance(parameters, list | tuple):
             self.refuse()
         try:
-            if self._postgres:
-                self._raw.execute(_psycopg_text(statement), parameters)
-            else:
-                self._raw.execute(statement, parameters or {})
+            # Never None: psycopg would leave the doubled percent signs of the compiled text as they are.
+            self._raw.execute(_psycopg_text(statement) if self._postgres else statement, parameters or {})
         except Exception:
             # Not this error, but the one SQLAlchemy makes of it, is what the processor may be prepared for.
             self.refuse()

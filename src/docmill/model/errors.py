@@ -16,6 +16,17 @@ class DocmillError(Exception):
         self.message = message
         self.details: Mapping[str, object] = details
 
+    def __reduce__(self) -> tuple[object, ...]:
+        # Pickled on its way home from a child process; made anew without `__init__`, whose keywords nobody kept.
+        return _revived, (type(self), self.args, self.__dict__)
+
+
+def _revived(kind: type[DocmillError], args: tuple[object, ...], fields: dict[str, object]) -> DocmillError:
+    error = kind.__new__(kind)
+    error.args = args
+    error.__dict__.update(fields)
+    return error
+
 
 class NotFound(DocmillError):
     """What was asked for does not exist (or belongs to another organisation)."""

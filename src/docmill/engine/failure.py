@@ -1,0 +1,61 @@
+"""What an error that a step or a processor raised means for the step. Pure, but for a word in the log."""
+
+import logging
+from datetime import datetime, timedelta
+
+import orjson
+
+from docmill.engine.batch import StepRun
+from docmill.engine.events import Deferred, Failed, Released, StepEvent
+from docmill.engine.retry import LONGEST_DELAY
+from docmill.model import errors
+
+log = logging.getLogger("docmill.engine")
+
+
+def failure(
+    run: StepRun,
+    error: BaseException,
+    *,
+    now: datetime,
+    jitter: float,
+    code: str | None = None,
+    result: str | None = None,
+) -> StepEvent:
+    """The event to report. Never raises, whatever it is given: a step without a report would run for ever."""
+    position, epoch = run.step.position, run.state.epoch
+    try:
+        if isinstance(error, errors.Deferred):
+            delay = min(LONGEST_DELAY, max(0.0, error.delay))
+            return Deferred(position=position, epoch=epoch, until=now + timedelta(seconds=delay))
+        if isinstance(error, errors.LeaseLost):
+            return Released(position=position, epoch=epoch)
+        message = _message(run, error)
+        code = code or (error.code if isinstance(error, errors.DocmillError) else "exception")
+        retry_after = error.retry_after if isinstance(error, errors.RetryableError) else None
+        retry_after = None if retry_after is None else float(retry_after)
+    except Exception as unreadable:
+        code, retry_after = "exception", None
+        message = f"{type(error).__name__}, which cannot be read ({type(unreadable).__name__})"
+    return Failed(
+        position=position,
+        epoch=epoch,
+        error=orjson.dumps({"code": code, "message": message, "attempt": run.state.failures + 1}).decode(),
+        permanent=isinstance(error, errors.PermanentError),
+        retry_after=retry_after,
+        jitter=jitter,
+        result=result,
+    )
+
+
+def _message(run: StepRun, error: BaseException) -> str:
+    if isinstance(error, errors.DocmillError):
+        return _storable(str(error))
+    message = f"{type(error).__name__}: {error}"
+    log.warning("step %s of job %s failed", run.step.step_key, run.job.id, exc_info=error)
+    return _storable(message)
+
+
+def _storable(message: str) -> str:
+    """A message as any database takes it: not endless, no NUL, no broken surrogates."""
+    return message[:2000].replace("\0", "").encode("utf-8", "replace").decode()
