@@ -70,10 +70,14 @@ class Proxy:
             return
         pair = (writer, back)
         self._pairs.add(pair)
-        await asyncio.gather(self._pump(reader, back), self._pump(there, writer))
-        for end in pair:
-            end.transport.abort()
-        self._pairs.discard(pair)
+        try:
+            await asyncio.gather(self._pump(reader, back), self._pump(there, writer))
+        except asyncio.CancelledError:
+            pass  # The proxy closes; asyncio would call that an error of this connection.
+        finally:
+            for end in pair:
+                end.transport.abort()
+            self._pairs.discard(pair)
 
     async def _pump(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
         try:
