@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-import psutil
 from sqlalchemy import Connection, text
 
 from docmill.bootstrap import App, open_app
@@ -68,8 +67,11 @@ class WorkerProcess:
 
     @property
     def stopped(self) -> bool:
-        """Whether it is paused by SIGSTOP."""
-        return bool(psutil.Process(self.pid).status() == psutil.STATUS_STOPPED)
+        """Whether it is paused by SIGSTOP: every thread of it, for they stop one after the other."""
+        states = [
+            stat.read_text().rpartition(")")[2].split()[0] for stat in Path(f"/proc/{self.pid}/task").glob("*/stat")
+        ]
+        return bool(states) and set(states) == {"T"}
 
     def wait(self, timeout: float = PATIENCE) -> int:
         """Its exit code, once it has ended."""
