@@ -6,12 +6,11 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-import psutil
 from sqlalchemy import Connection, text
 
 from docmill.bootstrap import App, open_app
@@ -68,8 +67,13 @@ class WorkerProcess:
 
     @property
     def stopped(self) -> bool:
-        """Whether it is paused by SIGSTOP."""
-        return bool(psutil.Process(self.pid).status() == psutil.STATUS_STOPPED)
+        """Whether it is paused by SIGSTOP: every thread of it, for they stop one after the other."""
+        states = set()
+        for stat in Path(f"/proc/{self.pid}/task").glob("*/stat"):
+            # A thread may end while we look.
+            with suppress(OSError):
+                states.add(stat.read_text().rpartition(")")[2].split()[0])
+        return states == {"T"}
 
     def wait(self, timeout: float = PATIENCE) -> int:
         """Its exit code, once it has ended."""
