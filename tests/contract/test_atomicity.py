@@ -10,7 +10,7 @@ from docmill.db.tables import job_events
 from docmill.engine import failpoints
 from docmill.engine.batch import Batch, Part, QueueClaim, Report
 from docmill.engine.events import Completed, Rerun
-from docmill.engine.sql.rows import WrongCount
+from docmill.engine.sql.rows import Beginning, WrongCount
 from docmill.engine.store import Store
 from docmill.testing.samples import chain, diamond, single_step
 from docmill.testing.world import ANN, World, lease
@@ -124,7 +124,9 @@ def test_a_job_whose_version_moved_behind_the_lock_rolls_everything_back(
     before = everything(world)
     with monkeypatch.context() as patch:
         now = datetime.now(UTC)
-        patch.setattr(type(world.store.sql), "begin", lambda self, ids, *, wait: (now, dict.fromkeys(ids, version)))
+        patch.setattr(
+            type(world.store.sql), "begin", lambda self, ids, **_: Beginning(now, dict.fromkeys(ids, version), {})
+        )
         with pytest.raises(WrongCount):
             world.complete(run)
     assert everything(world) == before

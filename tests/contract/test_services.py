@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from datetime import datetime
 from threading import Barrier
 
 import pytest
@@ -13,6 +12,7 @@ from docmill.db.tables import jobs as jobs_table
 from docmill.engine.bell import CONTROL
 from docmill.engine.events import Completed
 from docmill.engine.sql.postgres import PostgresSql
+from docmill.engine.sql.rows import Beginning
 from docmill.model.errors import Conflict, DatabaseUnavailable, InvalidInput, NotFound
 from docmill.model.ids import derived_id, new_id
 from docmill.model.statuses import JobStatus, StepStatus
@@ -187,12 +187,12 @@ def test_a_lost_connection_is_mended_or_named(
     original, job = PostgresSql.begin, world.new_job(single_step())
     left = [losses]
 
-    def cut(self: PostgresSql, ids: Sequence[str], *, wait: bool) -> tuple[datetime, dict[str, int]]:
+    def cut(self: PostgresSql, ids: Sequence[str], *, wait: bool, queues: Sequence[str] = ()) -> Beginning:
         if left[0]:
             left[0] -= 1
             with world.database.write() as other:
                 other.execute(text("select pg_terminate_backend(:pid)"), {"pid": self._raw.info.backend_pid})
-        return original(self, ids, wait=wait)
+        return original(self, ids, wait=wait, queues=queues)
 
     with monkeypatch.context() as patch:
         patch.setattr(PostgresSql, "begin", cut)

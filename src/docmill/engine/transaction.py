@@ -40,6 +40,7 @@ class Transaction:
         self._jobs: dict[str, LockedJob] = {}
         self._new: dict[str, tuple[LockedJob, str | None]] = {}
         self._written: list[KnownJob] = []
+        self._queued: dict[str, list[tuple[str, int]]] = {}
         self.now: datetime
         """The database's clock, the same for all of the transaction; known once `lock` was called."""
 
@@ -51,8 +52,10 @@ class Transaction:
     def lock(self, batch: Batch) -> None:
         """Lock the jobs that the batch speaks of, in id order; waiting, unless the batch is one that never waits."""
         ids = sorted({report.job_id for report in batch.reports} | {part.job_id for part in batch.parts})
-        self.now, versions = self._sql.begin(ids, wait=batch.wait)
-        self._load(versions)
+        self.now, locked, self._queued = self._sql.begin(
+            ids, wait=batch.wait, queues=[claim.queue for claim in batch.claims]
+        )
+        self._load(locked)
 
     def holds(self, job_id: str, position: int, epoch: int) -> bool:
         """Whether this epoch has the right to the running step; an answer that stays true until the commit."""
@@ -192,7 +195,7 @@ class Transaction:
     def _waiting(self, claim: QueueClaim) -> list[tuple[str, list[int]]]:
         """The organisations with something in the queue, beginning with the one whose turn it is; ranks in order."""
         ranks: dict[str, list[int]] = {}
-        for org_id, rank in self._sql.ready_queues(claim.queue):
+        for org_id, rank in self._queued[claim.queue]:
             ranks.setdefault(org_id, []).append(rank)
         in_order = [(org_id, sorted(ranks[org_id])) for org_id in sorted(ranks)]
         turn = claim.turn % len(in_order) if in_order else 0

@@ -19,7 +19,6 @@ STATEMENTS = frozenset(
         "begin",
         "load",
         "load_template",
-        "ready_queues",
         "lock_candidates",
         "existing_jobs",
         "insert_jobs",

@@ -18,7 +18,7 @@ from docmill.engine.batch import Batch, NewJob, Outcome, QueueClaim, Report, Ste
 from docmill.engine.chain import verify_chain
 from docmill.engine.clock import database_now
 from docmill.engine.events import Completed, Event
-from docmill.engine.sql.rows import HotSql
+from docmill.engine.sql.rows import Beginning, HotSql
 from docmill.engine.state import JobState, StepState
 from docmill.engine.store import PlanSource, Store
 from docmill.engine.sweeper import Sweep, Sweeper
@@ -64,9 +64,8 @@ class Timed:
         self._sql = sql
         self._clock = clock
 
-    def begin(self, ids: Sequence[str], *, wait: bool) -> tuple[datetime, dict[str, int]]:
-        _, locked = self._sql.begin(ids, wait=wait)
-        return self._clock.now, locked
+    def begin(self, ids: Sequence[str], *, wait: bool, queues: Sequence[str] = ()) -> Beginning:
+        return self._sql.begin(ids, wait=wait, queues=queues)._replace(now=self._clock.now)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._sql, name)

@@ -10,6 +10,7 @@ from psycopg import Connection, Cursor, Pipeline
 
 from docmill.engine.sql.arrays import bytes_array, plain_array, text_array, time_array
 from docmill.engine.sql.rows import (
+    Beginning,
     Candidate,
     EventWrite,
     JobHead,
@@ -193,11 +194,16 @@ class PostgresSql:
         finally:
             self._pipeline = None
 
-    def begin(self, ids: Sequence[str], *, wait: bool) -> tuple[datetime, dict[str, int]]:
+    def begin(self, ids: Sequence[str], *, wait: bool, queues: Sequence[str] = ()) -> Beginning:
+        # All are sent before the first answer is awaited.
         now = self._raw.execute("select now()")
         locked = self._raw.execute(LOCK_JOBS if wait else TRY_LOCK_JOBS, [plain_array(ids)]) if ids else None
-        clock: datetime = now.fetchall()[0][0]
-        return clock, dict(locked.fetchall()) if locked else {}
+        waiting = {queue: self._raw.execute(READY_QUEUES, {"queue": queue}) for queue in queues}
+        return Beginning(
+            now.fetchall()[0][0],
+            dict(locked.fetchall()) if locked else {},
+            {queue: cursor.fetchall() for queue, cursor in waiting.items()},
+        )
 
     def load_template(self, template_id: str) -> dict[str, object] | None:
         rows = self._fetch("select definition from process_templates where id = %s", [template_id])
@@ -212,9 +218,6 @@ class PostgresSql:
             StepRow(row[0], row[1], StepState._make((_STATUS[row[2]], *row[3:10], _REASON.get(row[10]))))
             for row in steps.fetchall()
         ]
-
-    def ready_queues(self, queue: str) -> list[tuple[str, int]]:
-        return self._raw.execute(READY_QUEUES, {"queue": queue}).fetchall()
 
     def lock_candidates(self, queue: str, org_id: str, rank: int, now: datetime, limit: int) -> list[Candidate]:
         rows = self._fetch(LOCK_CANDIDATES, [queue, org_id, rank, now, limit])
@@ -233,10 +236,16 @@ class PostgresSql:
         if self._pipeline is None:
             with self._raw.pipeline():
                 yield
-        else:
-            yield
-            # Not a pipeline within the pipeline, which would begin with a round trip of its own.
+            self._check_counts()
+            return
+        yield
+        # An insert changes all its rows or fails; an update must be known to have met its rows before we commit. Not by
+        # a pipeline within the pipeline, which would begin with a round trip of its own.
+        if any(name.startswith("update") for name, _, _ in self._sent):
             self._pipeline.sync()
+            self._check_counts()
+
+    def _check_counts(self) -> None:
         sent, self._sent = self._sent, []
         for name, cursor, planned in sent:
             if cursor.rowcount != planned:

@@ -111,16 +111,27 @@ class Candidate(NamedTuple):
     position: int
 
 
+class Beginning(NamedTuple):
+    """The database's clock, fixed for the transaction; jobs locked in id order; who waits in the queues."""
+
+    now: datetime
+    locked: dict[str, int]
+    """Job id -> version."""
+    waiting: dict[str, list[tuple[str, int]]]
+    """Queue -> the (organisation, rank) pairs that have a ready step there."""
+
+
 class HotSql(Protocol):
     """The engine's own statements. Each runs in the caller's transaction; none commits."""
 
     def transaction(self) -> AbstractContextManager[None]:
         """A write transaction of nothing but these statements, with as few round trips as the driver can do."""
 
-    def begin(self, ids: Sequence[str], *, wait: bool) -> tuple[datetime, dict[str, int]]:
-        """The database's clock, fixed for the transaction; and these jobs locked in id order: id -> version.
+    def begin(self, ids: Sequence[str], *, wait: bool, queues: Sequence[str] = ()) -> Beginning:
+        """What a transaction starts from, in one round trip.
 
-        Jobs that do not exist are left out; without `wait`, so are those that others hold.
+        Jobs that do not exist are left out; without `wait`, so are those that others hold. What waits in a queue is
+        found without reading the queue itself.
         """
 
     def load(self, ids: Sequence[str]) -> tuple[list[JobRow], list[StepRow]]:
@@ -128,9 +139,6 @@ class HotSql(Protocol):
 
     def load_template(self, template_id: str) -> dict[str, object] | None:
         """The stored document of a template version."""
-
-    def ready_queues(self, queue: str) -> list[tuple[str, int]]:
-        """The (organisation, rank) pairs that have a step due in this queue, without reading the queue itself."""
 
     def lock_candidates(self, queue: str, org_id: str, rank: int, now: datetime, limit: int) -> list[Candidate]:
         """Due steps in order, their jobs locked without waiting; those others hold are passed over."""

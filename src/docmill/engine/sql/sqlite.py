@@ -10,6 +10,7 @@ import orjson
 from docmill.db.types import iso
 from docmill.engine.sql.rows import (
     CLEAR,
+    Beginning,
     Candidate,
     EventWrite,
     JobHead,
@@ -121,9 +122,9 @@ class SqliteSql:
                 self._raw.execute("ROLLBACK")
             raise
 
-    def begin(self, ids: Sequence[str], *, wait: bool) -> tuple[datetime, dict[str, int]]:
+    def begin(self, ids: Sequence[str], *, wait: bool, queues: Sequence[str] = ()) -> Beginning:
         locked = dict(self._raw.execute(LOCK_JOBS, [_array(ids)])) if ids else {}
-        return datetime.now(UTC), locked
+        return Beginning(datetime.now(UTC), locked, {queue: self._waiting(queue) for queue in queues})
 
     def load_template(self, template_id: str) -> dict[str, object] | None:
         row = self._raw.execute("select definition from process_templates where id = ?", [template_id]).fetchone()
@@ -140,7 +141,7 @@ class SqliteSql:
         steps = [StepRow(row[0], row[1], _state(row[2:])) for row in self._raw.execute(LOAD_STEPS, [array])]
         return jobs, steps
 
-    def ready_queues(self, queue: str) -> list[tuple[str, int]]:
+    def _waiting(self, queue: str) -> list[tuple[str, int]]:
         pairs: list[tuple[str, int]] = []
         after = ("", 0)
         while row := self._raw.execute(NEXT_READY_QUEUE, (queue, *after)).fetchone():
