@@ -325,16 +325,23 @@ class LaneA(StoreThread):
 
 
 def _refused(item: Item, error: Exception) -> Item | None:
-    """What to report instead of a report that the database refuses; None: there is nothing to put in its place."""
+    """What to report instead of what the database refuses; None: there is nothing to put in its place."""
     match item.entry:
         case Report(event=Checkpointed() | Completed() | Failed() | Suspended() as event):
-            message = f"The database refused the outcome of this step: {error}"[:500].replace("\0", "")
-            failed = Failed(
-                position=event.position,
-                epoch=event.epoch,
-                error=orjson.dumps({"code": "result_refused", "message": message}).decode(),
-                permanent=True,
-            )
-            return Item(Report(job_id=item.entry.job_id, event=failed), item.queue, item.done, 500)
+            return _failed(item.entry.job_id, event.position, event.epoch, error, item.queue, item.done)
+        case Part() as part:
+            # The step fails with its part, and then learns that it has nothing more to say.
+            done = item.done
+            tell = None if done is None else lambda good: done(False)
+            return _failed(part.job_id, part.position, part.epoch, error, item.queue, tell)
         case _:
             return None
+
+
+def _failed(
+    job_id: str, position: int, epoch: int, error: Exception, queue: str | None, done: Callable[[bool], None] | None
+) -> Item:
+    message = f"The database refused the outcome of this step: {error}"[:500].replace("\0", "")
+    record = orjson.dumps({"code": "result_refused", "message": message}).decode()
+    event = Failed(position=position, epoch=epoch, error=record, permanent=True)
+    return Item(Report(job_id=job_id, event=event), queue, done, 500)
