@@ -8,7 +8,6 @@ from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from threading import Condition
 from time import monotonic
 
 import orjson
@@ -73,7 +72,6 @@ class LaneA(StoreThread):
         self._turns = dict.fromkeys(slots.queues, 0)
         self._timers: list[tuple[datetime, str]] = []
         self._reconcile = False
-        self._wake = Condition()
         self._next_poll = 0.0
         self._recheck_at: float | None = None
         self._unrung: set[str] = set()
@@ -129,17 +127,11 @@ class LaneA(StoreThread):
         """The database's time, as well as we know it without asking."""
         return datetime.now(UTC) + self.clock_offset
 
-    def close(self) -> None:
-        """Commit what waits and end."""
-        with self._wake:
-            self.stopping.set()
-            self._wake.notify()
-        self.thread.join()
-
     # The thread.
 
     def run(self) -> None:
         while True:
+            self._resting.set()
             items, claims, reconcile = self._next()
             if not items and not claims and not reconcile and self.stopping.is_set():
                 return
@@ -161,6 +153,7 @@ class LaneA(StoreThread):
                 if self._items or claims or late or self._reconcile or self.stopping.is_set():
                     break
                 self._wake.wait(self._patience())
+            self._resting.clear()
             reconcile, self._reconcile = self._reconcile, False
             items: list[Item] = []
             size = 0
