@@ -2,10 +2,10 @@
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Self
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 from pydantic_settings import (
     BaseSettings,
     NoDecode,
@@ -43,6 +43,14 @@ class LeaseSection(_Section):
     heartbeat: float = Field(default=10.0, gt=0)
     sweep: float = Field(default=1.0, gt=0)
 
+    @model_validator(mode="after")
+    def _renewed_in_time(self) -> Self:
+        if self.heartbeat > self.duration / 2:
+            raise ValueError(
+                f"the heartbeat ({self.heartbeat:g} s) must come at least twice in the duration ({self.duration:g} s)"
+            )
+        return self
+
 
 class ChildSection(_Section):
     """Limits of the children that do CPU work."""
@@ -64,7 +72,7 @@ class Settings(BaseSettings):
         nested_model_default_partial_update=True,
     )
 
-    home: Path = Path.home() / ".docmill"
+    home: Path = Field(default_factory=lambda: Path.home() / ".docmill")
     """Where state lives: the SQLite database, run files, blobs."""
     database_url: str | None = None
     """`postgresql://…`, or nothing for SQLite under home."""

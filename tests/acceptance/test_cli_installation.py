@@ -21,6 +21,7 @@ UNREACHABLE = "postgresql://nobody:secret@127.0.0.1:1/nothing"
         ({"DOCMILL_CONFIG": "list.yaml"}, "The settings file list.yaml cannot be read"),
         ({"DOCMILL_CONFIG": "unknown.yaml"}, "colour: Extra inputs are not permitted"),
         ({"DOCMILL_LEASE__DURATION": "soon"}, "lease.duration: Input should be a valid number"),
+        ({"DOCMILL_LEASE__DURATION": "15"}, "must come at least twice in the duration (15 s)"),
         ({"DOCMILL_POOLS": "many"}, 'error parsing value for field "pools"'),
         ({"DOCMILL_DATABASE_URL": "mysql://x/y"}, "Database URLs start with sqlite:/// or postgresql://"),
         ({"DOCMILL_DATABASE_URL": "nonsense"}, "The database URL cannot be read"),

@@ -1,5 +1,6 @@
 """A worker's lease, from registration to declared death; and bells that ring in other processes."""
 
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,7 +14,8 @@ from sqlalchemy import select
 from docmill.db.tables import workers
 from docmill.db.tables.workers import WorkerStatus
 from docmill.engine.bell import CONTROL, open_bell
-from docmill.engine.lease import Heartbeat, Lease, LeaseSettings, monotonic
+from docmill.engine.lease import REMEMBERED, Heartbeat, Lease, LeaseSettings, monotonic
+from docmill.model.ids import derived_id
 from docmill.services.workers import alive_workers
 from docmill.testing.waiting import until
 from docmill.testing.world import World
@@ -82,6 +84,20 @@ def test_a_worker_declared_dead_takes_a_new_id_and_never_the_old_one(world: Worl
     with world.looking() as connection:
         status = connection.execute(select(workers.c.status).where(workers.c.id == old)).scalar_one()
     assert status == WorkerStatus.DEAD
+
+
+def test_workers_that_ended_long_ago_are_forgotten_when_another_registers(world: World) -> None:
+    week = REMEMBERED.total_seconds()
+    old, recent, silent = (derived_id("worker", name) for name in ("old", "recent", "silent"))
+    world.register_workers(old, silent, lease=-week - 60)
+    world.register_workers(recent, lease=-week + 60)
+    world.set_worker(old, WorkerStatus.DEAD)
+    world.set_worker(recent, WorkerStatus.STOPPED)
+    heartbeat(world, Lease(60.0), []).register()
+    with world.looking() as connection:
+        left = set(connection.execute(select(workers.c.id)).scalars())
+    # Whoever never said goodbye is the sweeper's to judge.
+    assert {old, recent, silent} & left == {recent, silent}
 
 
 def test_a_lease_runs_from_the_question_not_from_the_answer() -> None:
@@ -164,4 +180,6 @@ def test_a_bell_never_raises(world: World, tmp_path: Path) -> None:
     bell.ring(["ai"])
     if world.database.kind == "postgresql":
         bell.ring(["a" * 9000])
+    shutil.rmtree(tmp_path / "deep", ignore_errors=True)
+    bell.ring(["ai"])
     bell.close()

@@ -257,3 +257,8 @@ def test_the_same_template_registered_by_many_at_once_is_one_version(world: Worl
 def test_templates_of_one_name_registered_at_once_get_a_version_each(world: World) -> None:
     versions = versions_of(world, [f"s{n}" for n in range(8)])
     assert sorted(version.version for version in versions) == list(range(1, 9))
+
+
+def test_the_events_of_a_job_are_found_however_its_id_is_written(world: World, jobs: Jobs) -> None:
+    job_id = world.submit(single_step())
+    assert jobs.events(job_id.upper()) == jobs.events(job_id) != []

@@ -11,6 +11,7 @@ from sqlalchemy.exc import DBAPIError
 
 from docmill.db.database import Database, is_transient
 from docmill.db.types import iso
+from docmill.engine.bell import PostgresBell
 from docmill.testing import fault_steps
 from docmill.testing import fleet as fleets
 from docmill.testing.fleet import Fleet
@@ -126,6 +127,10 @@ def test_a_server_that_vanishes_without_a_word_is_noticed(postgres_url: str) -> 
         with closing(database.session()) as session:
             settings = session.raw.info.get_parameters()
         assert (settings["tcp_user_timeout"], settings["connect_timeout"]) == ("30000", "10")
+        # Lane A waits for the bell, so it must not be deafer than the rest.
+        with closing(PostgresBell(database).connect()) as connection:
+            settings = connection.info.get_parameters()
+        assert (settings["tcp_user_timeout"], settings["connect_timeout"]) == ("30000", "2")
     finally:
         database.close()
 

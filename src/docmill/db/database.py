@@ -127,6 +127,11 @@ class Database:
         that was stopped inside one must not outlive its lease."""
 
     @property
+    def network(self) -> dict[str, Any]:
+        """How long PostgreSQL's silence is borne, as the driver's arguments; what the URL says comes first."""
+        return {name: value for name, value in _NETWORK.items() if name not in self.url.query}
+
+    @property
     def engine(self) -> Engine:
         """The pooled engine for reads and the services' writes, made at first use."""
         if self._engine is None:
@@ -274,8 +279,7 @@ def _sqlite_engine(database: Database) -> Engine:
 def _postgres_engine(database: Database, pool: type[Pool], settings: tuple[str, ...] = ()) -> Engine:
     settings = (*settings, f"set idle_in_transaction_session_timeout = {round(1000 * database.patience)}")
     limits: dict[str, Any] = {"pool_size": 5, "max_overflow": 20, "pool_pre_ping": True} if pool is QueuePool else {}
-    arguments = {name: value for name, value in _NETWORK.items() if name not in database.url.query}
-    engine = create_engine(database.url, poolclass=pool, connect_args=arguments, **limits)
+    engine = create_engine(database.url, poolclass=pool, connect_args=database.network, **limits)
 
     @event.listens_for(engine, "connect")
     def _configure(raw: Any, _record: object) -> None:

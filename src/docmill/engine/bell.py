@@ -8,6 +8,7 @@ cancelled something and workers should look at their steps.
 import os
 import socket
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import Any, Protocol
@@ -56,16 +57,19 @@ class SocketBell:
         message = _message(queues).encode()
         if not message:
             return
-        for name in os.listdir(self._run_dir):
-            if not name.endswith(".sock"):
-                continue
-            try:
-                self._out.sendto(message, f"/proc/self/fd/{self._fd}/{name}")
-            except ConnectionRefusedError:
-                # Its process is gone.
-                (self._run_dir / name).unlink(missing_ok=True)
-            except OSError:
-                pass  # Gone meanwhile, or so many rings unheard that one more says nothing new.
+        with suppress(OSError):  # The directory is gone, and with it all who could hear.
+            for name in os.listdir(self._run_dir):
+                if name.endswith(".sock"):
+                    self._ring_one(name, message)
+
+    def _ring_one(self, name: str, message: bytes) -> None:
+        try:
+            self._out.sendto(message, f"/proc/self/fd/{self._fd}/{name}")
+        except ConnectionRefusedError:
+            # Its process is gone.
+            (self._run_dir / name).unlink(missing_ok=True)
+        except OSError:
+            pass  # Gone meanwhile, or so many rings unheard that one more says nothing new.
 
     def listen(self, worker_id: str, on_ring: Callable[[frozenset[str]], None]) -> None:
         self._own = self._run_dir / f"{worker_id}.sock"
@@ -99,14 +103,17 @@ class PostgresBell:
 
     def __init__(self, database: Database) -> None:
         self._dsn = database.url.set(drivername="postgresql").render_as_string(hide_password=False)
+        # Lane A waits for `ring`: a server that vanished must not hold it up longer than the other connections.
+        self._network = {**database.network, "connect_timeout": 2}
         self._out: Any = None
         self._lock = Lock()
         self._stop = Event()
 
-    def _connect(self) -> Any:
+    def connect(self) -> Any:
+        """A connection of the bell's own."""
         import psycopg
 
-        connection = psycopg.connect(self._dsn, autocommit=True, connect_timeout=2)
+        connection = psycopg.connect(self._dsn, autocommit=True, **self._network)
         # A lost hint costs latency only: not worth an fsync.
         connection.execute("set synchronous_commit = off")
         return connection
@@ -121,7 +128,7 @@ class PostgresBell:
             for _ in range(2):
                 try:
                     if self._out is None:
-                        self._out = self._connect()
+                        self._out = self.connect()
                     self._out.execute("select pg_notify(%s, %s)", (_CHANNEL, message))
                     return
                 except psycopg.Error:
@@ -140,7 +147,7 @@ class PostgresBell:
 
         while not self._stop.is_set():
             try:
-                with self._connect() as connection:
+                with self.connect() as connection:
                     connection.execute(f"listen {_CHANNEL}")
                     # Whatever rang while nobody listened.
                     on_ring(frozenset({CONTROL}))

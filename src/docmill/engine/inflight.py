@@ -28,13 +28,6 @@ class Inflight:
         with self._lock:
             self._runs.pop(run.key, None)
 
-    def __len__(self) -> int:
-        return len(self._runs)
-
-    def keys(self) -> list[Key]:
-        with self._lock:
-            return list(self._runs)
-
     def compare(self, ours: set[Key]) -> list[Key]:
         """Given what the database says we run: drop what is no longer ours, return what nobody here knows of.
 

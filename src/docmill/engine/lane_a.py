@@ -8,7 +8,6 @@ from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from threading import Condition
 from time import monotonic
 
 import orjson
@@ -73,7 +72,6 @@ class LaneA(StoreThread):
         self._turns = dict.fromkeys(slots.queues, 0)
         self._timers: list[tuple[datetime, str]] = []
         self._reconcile = False
-        self._wake = Condition()
         self._next_poll = 0.0
         self._recheck_at: float | None = None
         self._unrung: set[str] = set()
@@ -129,17 +127,11 @@ class LaneA(StoreThread):
         """The database's time, as well as we know it without asking."""
         return datetime.now(UTC) + self.clock_offset
 
-    def close(self) -> None:
-        """Commit what waits and end."""
-        with self._wake:
-            self.stopping.set()
-            self._wake.notify()
-        self.thread.join()
-
     # The thread.
 
     def run(self) -> None:
         while True:
+            self._resting.set()
             items, claims, reconcile = self._next()
             if not items and not claims and not reconcile and self.stopping.is_set():
                 return
@@ -161,6 +153,7 @@ class LaneA(StoreThread):
                 if self._items or claims or late or self._reconcile or self.stopping.is_set():
                     break
                 self._wake.wait(self._patience())
+            self._resting.clear()
             reconcile, self._reconcile = self._reconcile, False
             items: list[Item] = []
             size = 0
@@ -325,16 +318,23 @@ class LaneA(StoreThread):
 
 
 def _refused(item: Item, error: Exception) -> Item | None:
-    """What to report instead of a report that the database refuses; None: there is nothing to put in its place."""
+    """What to report instead of what the database refuses; None: there is nothing to put in its place."""
     match item.entry:
         case Report(event=Checkpointed() | Completed() | Failed() | Suspended() as event):
-            message = f"The database refused the outcome of this step: {error}"[:500].replace("\0", "")
-            failed = Failed(
-                position=event.position,
-                epoch=event.epoch,
-                error=orjson.dumps({"code": "result_refused", "message": message}).decode(),
-                permanent=True,
-            )
-            return Item(Report(job_id=item.entry.job_id, event=failed), item.queue, item.done, 500)
+            return _failed(item.entry.job_id, event.position, event.epoch, error, item.queue, item.done)
+        case Part() as part:
+            # The step fails with its part, and then learns that it has nothing more to say.
+            done = item.done
+            tell = None if done is None else lambda good: done(False)
+            return _failed(part.job_id, part.position, part.epoch, error, item.queue, tell)
         case _:
             return None
+
+
+def _failed(
+    job_id: str, position: int, epoch: int, error: Exception, queue: str | None, done: Callable[[bool], None] | None
+) -> Item:
+    message = f"The database refused the outcome of this step: {error}"[:500].replace("\0", "")
+    record = orjson.dumps({"code": "result_refused", "message": message}).decode()
+    event = Failed(position=position, epoch=epoch, error=record, permanent=True)
+    return Item(Report(job_id=job_id, event=event), queue, done, 500)

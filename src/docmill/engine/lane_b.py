@@ -8,7 +8,6 @@ import logging
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from threading import Condition
 from typing import Any
 
 import orjson
@@ -66,7 +65,6 @@ class LaneB(StoreThread):
         self._waiting: deque[Apply] = deque()
         self._thorough: set[Callable[[Any, Any], None]] = set()
         """Processors that were found to need more than the fast way."""
-        self._wake = Condition()
 
     def put(self, apply: Apply) -> None:
         """Hand in a result. Called from any thread."""
@@ -74,15 +72,9 @@ class LaneB(StoreThread):
             self._waiting.append(apply)
             self._wake.notify()
 
-    def close(self) -> None:
-        """Apply what waits and end."""
-        with self._wake:
-            self.stopping.set()
-            self._wake.notify()
-        self.thread.join()
-
     def run(self) -> None:
         while True:
+            self._resting.set()
             batch = self._next()
             if not batch or not self._lease.hold(self.stopping.is_set):
                 return
@@ -94,6 +86,7 @@ class LaneB(StoreThread):
                 if self.stopping.is_set():
                     return []
                 self._wake.wait()
+            self._resting.clear()
             org_id = self._waiting[0].run.job.org_id
             batch: list[Apply] = []
             others: deque[Apply] = deque()

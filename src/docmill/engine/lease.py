@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from threading import Condition, Event, Thread
 
-from sqlalchemy import insert, update
+from sqlalchemy import delete, insert, update
 
 from docmill.db.database import Database, is_transient
 from docmill.db.tables import workers
@@ -22,6 +22,9 @@ from docmill.engine.clock import database_now
 from docmill.engine.failpoints import failpoint
 from docmill.model.errors import DatabaseUnavailable
 from docmill.model.ids import new_id
+
+REMEMBERED = timedelta(days=7)
+"""How long the rows of workers that have ended are kept for people to look at."""
 
 log = logging.getLogger("docmill.engine")
 
@@ -118,6 +121,10 @@ class Heartbeat:
         asked_at = monotonic()
         with self._database.write() as connection:
             now = database_now(connection)
+            connection.execute(
+                # Steps of a worker without a row are orphans like those of a dead one, so nothing hangs on these rows.
+                delete(workers).where(workers.c.status != WorkerStatus.ALIVE, workers.c.expires_at < now - REMEMBERED)
+            )
             connection.execute(
                 insert(workers).values(
                     id=worker_id,

@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from random import random
 
-from sqlalchemy import update
+from sqlalchemy import ColumnElement, Connection, update
 
 from docmill.db.tables import workers
 from docmill.db.tables.workers import WorkerStatus
@@ -82,7 +82,9 @@ class Sweeper:
         buried = []
         for worker_id in gone_workers(self._run_dir, own=self._own_id()):
             # Committed while the lock is held, before the file goes: if we die here, the next sweeper finds it again.
-            if self._bury(workers.c.id == worker_id):
+            with self._store.session.write() as connection:
+                dead = _mark_dead(connection, workers.c.id == worker_id)
+            if dead:
                 buried.append(worker_id)
             failpoint("sweep.marked")
         return buried
@@ -98,18 +100,9 @@ class Sweeper:
     def _bury_if_expired(self, worker_id: str) -> bool:
         with self._store.session.write() as connection:
             # Read again under the row's lock: a renewal may have come in between.
-            condition = (workers.c.id == worker_id) & (workers.c.expires_at < database_now(connection))
-            return self._mark(connection, condition)
-
-    def _bury(self, condition: object) -> bool:
-        with self._store.session.write() as connection:
-            return self._mark(connection, condition)
-
-    @staticmethod
-    def _mark(connection: object, condition: object) -> bool:
-        statement = update(workers).where(condition, workers.c.status == WorkerStatus.ALIVE)  # type: ignore[arg-type]
-        result = connection.execute(statement.values(status=WorkerStatus.DEAD))  # type: ignore[attr-defined]
-        return bool(result.rowcount)
+            return _mark_dead(
+                connection, (workers.c.id == worker_id) & (workers.c.expires_at < database_now(connection))
+            )
 
     def _drain(self, find: Callable[[], list[Report]], ready: set[str]) -> int:
         """Batch after batch until a round finds nothing it could change (what others hold is theirs)."""
@@ -141,3 +134,9 @@ class Sweeper:
             )
             for job, position, epoch in found
         ]
+
+
+def _mark_dead(connection: Connection, condition: ColumnElement[bool]) -> bool:
+    """Zero rows: it said goodbye, renewed its lease, or somebody else was first."""
+    statement = update(workers).where(condition, workers.c.status == WorkerStatus.ALIVE)
+    return connection.execute(statement.values(status=WorkerStatus.DEAD)).rowcount > 0

@@ -34,6 +34,9 @@ _SWITCH_INTERVAL = 0.001
 _GC_THRESHOLD = (50_000, 20, 20)
 """The default of 700 objects makes the collector walk thousands of live records many times a second, for nothing."""
 
+_SETTLING = 1.0
+"""Seconds a drain waits at least for the transactions under way when it begins."""
+
 
 def default_pools() -> tuple[PoolSettings, ...]:
     """A pool for each kind of step."""
@@ -90,10 +93,6 @@ class SweeperThread(StoreThread):
             may_judge=lambda: lease.may_judge,
         )
         return sweeper.sweep(self._queues)
-
-    def close(self) -> None:
-        self.stopping.set()
-        self.thread.join()
 
 
 class Worker:
@@ -178,7 +177,11 @@ class Worker:
             slots.close()
             failpoint("drain.begun")
             if self._failure is None:
-                await runner.drain(settings.drain_seconds)
+                ends_at = self._loop.time() + settings.drain_seconds
+                for lane in (lane_a, lane_b):
+                    # What it is claiming this moment is ours too, to be finished or given back.
+                    await asyncio.to_thread(lane.settle, max(_SETTLING, ends_at - self._loop.time()))
+                await runner.drain(ends_at - self._loop.time())
                 await asyncio.to_thread(lane_b.close)
                 await asyncio.to_thread(lane_a.close)
             await asyncio.to_thread(sweeper.close)

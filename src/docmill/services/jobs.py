@@ -164,16 +164,13 @@ class Jobs:
 
     def events(self, job_id: str, *, after: int = 0) -> Sequence[JobEvent]:
         """What happened to the job since the given version; NotFound if there is no such job."""
-        query = (
-            select(job_events)
-            .where(job_events.c.job_id == job_id, job_events.c.version > after, job_events.c.org_id == self._org_id)
-            .order_by(job_events.c.version)
-        )
         with self._database.read() as connection:
-            self._row(connection, job_id)
+            # The id as it is stored: SQLite compares letter by letter.
+            found = self._row(connection, job_id).id
+            query = select(job_events).where(job_events.c.job_id == found, job_events.c.version > after)
             return [
                 JobEvent(job_id=row.job_id, version=row.version, at=row.at, data=row.data)
-                for row in connection.execute(query)
+                for row in connection.execute(query.order_by(job_events.c.version))
             ]
 
     def positions(self, job_ids: Sequence[str]) -> Mapping[str, JobPosition]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Connection, Row, func, insert, select
+from sqlalchemy import ColumnElement, Connection, Row, func, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from docmill.db.database import Database
@@ -127,8 +127,8 @@ class Templates:
             rows = connection.execute(query.order_by(templates.c.name, templates.c.version)).all()
         return list({row.name: _version(row) for row in rows}.values())
 
-    def _row(self, connection: Connection, *conditions: object) -> Row[tuple[object, ...]] | None:
-        query = select(*_COLUMNS).where(templates.c.org_id == self._org_id, *conditions)  # type: ignore[arg-type]
+    def _row(self, connection: Connection, *conditions: ColumnElement[bool]) -> Row[tuple[object, ...]] | None:
+        query = select(*_COLUMNS).where(templates.c.org_id == self._org_id, *conditions)
         return connection.execute(query.order_by(templates.c.version.desc()).limit(1)).first()
 
 

@@ -1,0 +1,89 @@
+"""A whole worker in this process: what it begins it finishes or gives back, and it can always be stopped."""
+
+import asyncio
+import sys
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event, current_thread
+
+import pytest
+
+from docmill.db.database import Database
+from docmill.engine import failpoints
+from docmill.engine.lease import LeaseSettings
+from docmill.engine.worker import Worker, WorkerSettings
+from docmill.model.errors import DatabaseUnavailable
+from docmill.plugin import Registry, StepContext, step
+from docmill.testing.samples import Draft, make_plan
+from docmill.testing.world import World
+
+LEASE = LeaseSettings(duration=60.0, heartbeat=0.2, sweep=0.1)
+
+
+@step("endless")
+async def endless(ctx: StepContext) -> None:
+    """Runs until it is cancelled."""
+    await asyncio.Event().wait()
+
+
+@contextmanager
+def serving(database: Database, run_dir: Path, *, drain: float = 0.2) -> Iterator[tuple[Worker, "Future[None]"]]:
+    """A worker in a thread of its own, and its end."""
+    registry = Registry()
+    registry.add_module(sys.modules[__name__])
+    worker = Worker(database, registry, WorkerSettings(run_dir=run_dir, lease=LEASE, drain_seconds=drain))
+    with ThreadPoolExecutor(1) as thread:
+        end = thread.submit(lambda: asyncio.run(worker.run()))
+        try:
+            yield worker, end
+        finally:
+            if not end.done():
+                worker.stop()
+
+
+def test_a_step_being_claimed_when_the_drain_begins_is_given_back_uncounted(world: World) -> None:
+    job_id = world.submit(make_plan([Draft(key="a", step_type="endless")]))
+    asked, begun = Event(), Event()
+
+    with serving(world.database, world.run_dir) as (worker, end):
+
+        def meddle(point: str) -> None:
+            if point == "drain.begun":
+                begun.set()
+            elif point == "commit.inside" and current_thread().name == "docmill-lane-a" and not asked.is_set():
+                # The claim is about to be committed; the drain begins before it is.
+                asked.set()
+                worker.stop()
+                begun.wait(30)
+
+        failpoints.hook(meddle)
+        try:
+            end.result(60)
+        finally:
+            failpoints.hook(None)
+    world.sweep()
+    found = world.steps(job_id)["a"]
+    assert asked.is_set()
+    assert (found.status, found.crashes, found.failures) == ("READY", 0, 0)
+
+
+def test_a_worker_can_be_stopped_while_its_database_is_away(world: World) -> None:
+    world.submit(make_plan([Draft(key="a", step_type="endless")]))
+    failing = Event()
+
+    def away(point: str) -> None:
+        if point == "commit.inside" and current_thread().name == "docmill-lane-a":
+            failing.set()
+            raise DatabaseUnavailable("The server is away.")
+
+    failpoints.hook(away)
+    try:
+        with serving(world.database, world.run_dir) as (worker, end):
+            assert failing.wait(30)
+            worker.stop()
+            with pytest.raises(DatabaseUnavailable):
+                end.result(60)
+    finally:
+        failpoints.hook(None)
