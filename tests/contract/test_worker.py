@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -9,14 +10,20 @@ from pathlib import Path
 from threading import Event, current_thread
 
 import pytest
+from sqlalchemy import select
 
+import docmill.steps.finish
 from docmill.db.database import Database
+from docmill.db.tables import jobs
 from docmill.engine import failpoints
 from docmill.engine.lease import LeaseSettings
 from docmill.engine.worker import Worker, WorkerSettings
 from docmill.model.errors import DatabaseUnavailable
-from docmill.plugin import Registry, StepContext, step
+from docmill.plugin import ApplyContext, FollowUp, Registry, RetryableError, StepContext, processor, step
+from docmill.templates.catalogue import Catalogue
+from docmill.templates.compile import compile_template
 from docmill.testing.samples import Draft, make_plan
+from docmill.testing.waiting import until
 from docmill.testing.world import World
 
 LEASE = LeaseSettings(duration=60.0, heartbeat=0.2, sweep=0.1)
@@ -28,11 +35,45 @@ async def endless(ctx: StepContext) -> None:
     await asyncio.Event().wait()
 
 
+@step("begets", kind="ai")
+async def begets(ctx: StepContext) -> dict[str, object]:
+    """Wants a follow-up job."""
+    ctx.follow_up(FollowUp(template="child", entity_type="document", entity_id="d2"))
+    return {}
+
+
+@step("begets unpaid")
+async def begets_unpaid(ctx: StepContext) -> dict[str, object]:
+    """The same, with a result that is kept only because its apply failed."""
+    return await begets(ctx)
+
+
+@processor("tests", "moody")
+def moody(ctx: ApplyContext, result: object) -> None:
+    """Refuses at the first attempt, which asks it twice: the fast way and the full way."""
+    _asked[ctx.job_id] += 1
+    if _asked[ctx.job_id] <= 2:
+        raise RetryableError("Not in the mood.", retry_after=0.0)
+
+
+_asked: Counter[str] = Counter()
+
+PARENT = """
+name: parent
+processable_type: document
+service_name: tests
+steps:
+  - {step_key: a, type: TYPE, processor_method: moody}
+  - {step_key: finish, type: FinishProcessing}
+"""
+
+
 @contextmanager
 def serving(database: Database, run_dir: Path, *, drain: float = 0.2) -> Iterator[tuple[Worker, "Future[None]"]]:
     """A worker in a thread of its own, and its end."""
     registry = Registry()
-    registry.add_module(sys.modules[__name__])
+    for module in (sys.modules[__name__], docmill.steps.finish):
+        registry.add_module(module)
     worker = Worker(database, registry, WorkerSettings(run_dir=run_dir, lease=LEASE, drain_seconds=drain))
     with ThreadPoolExecutor(1) as thread:
         end = thread.submit(lambda: asyncio.run(worker.run()))
@@ -87,3 +128,15 @@ def test_a_worker_can_be_stopped_while_its_database_is_away(world: World) -> Non
                 end.result(60)
     finally:
         failpoints.hook(None)
+
+
+@pytest.mark.parametrize("step_type", ["begets", "begets unpaid"])
+def test_a_follow_up_that_the_compute_wanted_survives_a_failed_apply(world: World, step_type: str) -> None:
+    source = PARENT.replace("TYPE", step_type)
+    world.template(make_plan([], name="child", finish=Draft(key="finish", step_type="FinishProcessing")))
+    job_id = world.submit(compile_template(source, catalogue=Catalogue.permissive(), source="parent").plan)
+    with serving(world.database, world.run_dir):
+        until(lambda: world.job(job_id).status == "COMPLETED", 30.0, what="the job to complete")
+        with world.looking() as connection:
+            query = select(jobs.c.parent_job_id).where(jobs.c.id != job_id)
+            assert list(connection.execute(query).scalars()) == [job_id]

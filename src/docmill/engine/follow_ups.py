@@ -1,14 +1,33 @@
 """Follow-up jobs: named by template, given ids that a repeated attempt would give again."""
 
 from collections.abc import Sequence
+from dataclasses import fields
 
 from sqlalchemy import Connection, select
 
 from docmill.db.tables import templates
 from docmill.engine.batch import NewJob, StepRun
+from docmill.engine.context import to_json
 from docmill.model.errors import PermanentError
 from docmill.model.ids import following_id
 from docmill.plugin import FollowUp
+
+_FIELDS = tuple(field.name for field in fields(FollowUp))
+
+
+def part_name(run: StepRun) -> str:
+    """The part in which the follow-ups of a compute wait for its apply; those of an earlier run were submitted then."""
+    return f"docmill.follow_ups/{run.run}"
+
+
+def follow_ups_to_part(wanted: Sequence[FollowUp]) -> str:
+    """As they are stored; PermanentError when they cannot be."""
+    return to_json([{name: getattr(job, name) for name in _FIELDS} for job in wanted], "the follow-up jobs")
+
+
+def follow_ups_from_part(stored: object) -> list[FollowUp]:
+    """As they were wanted; None: there were none."""
+    return [FollowUp(**job) for job in stored] if isinstance(stored, list) else []
 
 
 def newest_template(connection: Connection, org_id: str, name: str) -> str | None:

@@ -28,7 +28,7 @@ from docmill.engine.events import (
 )
 from docmill.engine.failpoints import failpoint
 from docmill.engine.failure import failure
-from docmill.engine.follow_ups import resolve_follow_ups
+from docmill.engine.follow_ups import follow_ups_from_part, follow_ups_to_part, part_name, resolve_follow_ups
 from docmill.engine.inflight import Inflight, Key
 from docmill.engine.lane_a import Item, LaneA
 from docmill.engine.lane_b import Apply, LaneB
@@ -236,6 +236,11 @@ class Runner:
             event = Completed(position=position, epoch=epoch, result=kept, paid=step_type.paid)
             return _End(event, await self._follow_ups(run, context))
         processor = await self._processor(run, result)
+        if stored:
+            context.follow_ups = follow_ups_from_part((await self._loader.parts(run)).get(part_name(run)))
+        elif context.follow_ups:
+            # Wanted by a compute that is not repeated once its result is kept, so they must be kept before it.
+            await self.store_part(run, part_name(run), follow_ups_to_part(context.follow_ups))
         if step_type.paid and not stored:
             checkpoint = Checkpointed(position=position, epoch=epoch, result=result)
             if not await self._record(run, checkpoint, len(result)):
