@@ -45,7 +45,7 @@ STATEMENTS: dict[str, tuple[str, Any, set[str]]] = {
     "running_steps": (sql.RUNNING_STEPS, [ANN, 100], {RUNNING}),
     "orphaned_steps": (sql.ORPHANED_STEPS, [100], {RUNNING, "pk_workers"}),
     "overdue_steps": (sql.OVERDUE_STEPS, [START, 100], {WAITING}),
-    "next_due": (sql.NEXT_DUE, ["{system,system!}", START], {READY}),
+    "next_due": (sql.NEXT_DUE, [START, "{system,system!}"], {READY}),
 }
 
 
@@ -119,7 +119,7 @@ SQLITE_STATEMENTS: dict[str, tuple[str, int]] = {
     "running_steps": (sqlite.RUNNING_STEPS, 2),
     "orphaned_steps": (sqlite.ORPHANED_STEPS, 1),
     "overdue_steps": (sqlite.OVERDUE_STEPS, 2),
-    "next_due": (sqlite.NEXT_DUE, 2),
+    "next_due": (sqlite.NEXT_DUE, 4),
 }
 
 

@@ -249,6 +249,19 @@ def is_transient(error: BaseException) -> bool:
     )
 
 
+def is_refusal(error: BaseException) -> bool:
+    """Whether the database refuses the data itself, so that no other attempt can succeed."""
+    if isinstance(error, DBAPIError):
+        error = error.orig or error
+    import sqlite3
+
+    if isinstance(error, sqlite3.Error):
+        return isinstance(error, sqlite3.DataError | sqlite3.IntegrityError | sqlite3.ProgrammingError)
+    state = str(getattr(error, "sqlstate", None) or "")
+    # Bad data, broken constraints, limits exceeded; and what the drivers themselves will not send.
+    return state[:2] in ("22", "23", "54") or isinstance(error, UnicodeError | OverflowError)
+
+
 def _sqlite_engine(database: Database) -> Engine:
     assert database.path is not None
     if not database.path.parent.is_dir():

@@ -106,8 +106,8 @@ class Outcome:
     parts_accepted: tuple[bool, ...]
     started: tuple[StepRun, ...]
     """Steps claimed, in the queues' order or on the spot."""
-    left_ready: frozenset[str]
-    """Queues in which steps became ready that nobody claimed: others may want to know."""
+    left_ready: Mapping[str, int]
+    """Queue -> how many steps are ready there that nobody claimed: others may want to know."""
     due: tuple[tuple[str, datetime], ...]
     """(queue, when) of steps that will be due later."""
     exhausted: frozenset[str]

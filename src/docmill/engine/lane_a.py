@@ -12,7 +12,7 @@ from time import monotonic
 
 import orjson
 
-from docmill.db.database import Database
+from docmill.db.database import Database, is_refusal
 from docmill.engine.batch import Batch, Outcome, Part, QueueClaim, Report, StepRun
 from docmill.engine.bell import CONTROL, Bell
 from docmill.engine.events import Checkpointed, Completed, Failed, Released, Suspended
@@ -215,7 +215,7 @@ class LaneA(StoreThread):
         try:
             self._commit_together([item], [])
         except Exception as error:
-            replacement = _refused(item, error)
+            replacement = _refused(item, error) if is_refusal(error) else None
             if replacement is None:
                 raise
             self._commit_together([replacement], [])
@@ -281,7 +281,9 @@ class LaneA(StoreThread):
             with self._wake:
                 self._hints.update(queue for queue in outcome.left_ready if queue in self._turns)
                 # What we have room for we claim ourselves in the next transaction.
-                self._unrung.update(queue for queue in outcome.left_ready if not self._slots.has_free(queue))
+                self._unrung.update(
+                    queue for queue, count in outcome.left_ready.items() if count > self._slots.free(queue)
+                )
         self._ring_others()
 
     def _ring_others(self) -> None:

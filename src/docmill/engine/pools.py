@@ -83,10 +83,11 @@ class Slots:
             if queue != pool and count:
                 self._suspect_free = True
 
-    def has_free(self, queue: str) -> bool:
-        """Whether a claim from this queue would find a slot now."""
+    def free(self, queue: str) -> int:
+        """How many slots a claim from this queue would find now."""
         pool = queue.removesuffix(SUSPECT)
-        return self._open and self._free.get(pool, 0) > 0 and (queue == pool or self._suspect_free)
+        free = self._free.get(pool, 0) if self._open else 0
+        return free if queue == pool else min(free, int(self._suspect_free))
 
     def count_failure(self, queue: str) -> None:
         with self._lock:

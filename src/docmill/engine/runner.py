@@ -131,8 +131,10 @@ class Runner:
         for key, running in self._tasks.items():
             spent = now - running.since
             if spent >= running.timeout:
-                self._timed_out.add(key)
-                self._cancel(running.task)
+                # Once: the step may be cleaning up.
+                if key not in self._timed_out:
+                    self._timed_out.add(key)
+                    self._cancel(running.task)
             elif spent >= running.timeout * _SOFT:
                 running.context.stopping = True
         self._ticking = self._loop.call_later(_TICK, self._tick) if self._tasks else None

@@ -1,14 +1,18 @@
 """Stores for services: opened when needed, kept for the next call, given up when their connection is lost."""
 
 from queue import Empty, SimpleQueue
+from threading import Event
 
 from sqlalchemy.exc import IntegrityError
 
 from docmill.db.database import Database, is_connection_lost, is_transient, unavailable
 from docmill.engine.batch import Batch, Outcome
 from docmill.engine.store import PlanSource, Store
+from docmill.model.errors import DatabaseUnavailable
 
-_ATTEMPTS = 4
+_ATTEMPTS = 6
+_PAUSE = 0.1
+"""Seconds before the second attempt, doubled for each after it: a server that restarts is no error to a person."""
 
 
 class StorePool:
@@ -23,17 +27,22 @@ class StorePool:
         """Commit the batch. `again` is what to do instead when it has to be done once more (see `Batch.check`)."""
         attempt = 1
         while True:
-            store = self._take()
+            store = None
             try:
+                store = self._take()
                 outcome = store.commit(batch)
             except Exception as error:
-                store.session.close()
-                if attempt >= _ATTEMPTS or not ((_collided(error) and again) or is_transient(error)):
+                if store is not None:
+                    store.session.close()
+                mendable = is_transient(error) or isinstance(error, DatabaseUnavailable)
+                if attempt >= _ATTEMPTS or not (mendable or (_collided(error) and again)):
                     with unavailable(self._database):
                         raise
                 # Of other connections that were open then, nothing good can be expected either.
                 if is_connection_lost(error):
                     self.close()
+                if not _collided(error):
+                    Event().wait(_PAUSE * 2 ** (attempt - 1))
                 attempt += 1
                 batch = again or batch
             else:

@@ -113,7 +113,7 @@ class Sweeper:
                 return total
             outcome = self._store.commit(Batch(reports=reports, wait=False))
             failpoint("sweep.batch")
-            ready |= outcome.left_ready
+            ready.update(outcome.left_ready)
             changed = sum(outcome.accepted)
             total += changed
             if changed == 0 or len(reports) < _BATCH:

@@ -4,6 +4,7 @@ Lock order: jobs by id, then their steps, then domain rows. Jobs named in report
 what others hold, so two transactions never wait for each other in a circle.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
@@ -90,7 +91,7 @@ class Transaction:
             accepted=tuple(accepted),
             parts_accepted=tuple(parts),
             started=tuple(_run_of(job, position, on_the_spot) for job, position, on_the_spot in started),
-            left_ready=frozenset(queue for queue, due_at in unclaimed if due_at <= self.now),
+            left_ready=Counter(queue for queue, due_at in unclaimed if due_at <= self.now),
             due=tuple(entry for entry in unclaimed if entry[1] > self.now),
             exhausted=exhausted,
             finished=tuple(job.head.id for job in self._written if job.state.status.finished),

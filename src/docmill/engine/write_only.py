@@ -13,6 +13,8 @@ from typing import Any, NoReturn
 from sqlalchemy import Connection, text
 from sqlalchemy.dialects import postgresql
 
+from docmill.db.database import is_transient
+
 
 class NeedsFullDatabase(BaseException):
     """Leaves the transaction; not an Exception, so that a processor's `except Exception` cannot hold it back."""
@@ -68,7 +70,9 @@ class WriteOnlyDatabase:
         try:
             # Never None: psycopg would leave the doubled percent signs of the compiled text as they are.
             self._raw.execute(_psycopg_text(statement) if self._postgres else statement, parameters or {})
-        except Exception:
+        except Exception as error:
+            if is_transient(error):
+                raise
             # Not this error, but the one SQLAlchemy makes of it, is what the processor may be prepared for.
             self.refuse()
         return self._unread

@@ -56,7 +56,7 @@ def children(monkeypatch: pytest.MonkeyPatch) -> Iterator[Children]:
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
     for function in (raising, burning, waiting):
         monkeypatch.setattr(function, "__module__", Path(__file__).stem)
-    made = Children(ChildSettings(count=2, cpu_seconds=1))
+    made = Children(ChildSettings(count=2, cpu_seconds=2))
     yield made
     made.close()
 
@@ -74,7 +74,7 @@ def test_an_error_of_a_plug_in_survives_the_journey_whatever_it_is_made_of() -> 
 
 def test_the_cpu_limit_is_of_a_task_not_of_all_that_a_child_has_done(children: Children) -> None:
     async def thrice() -> set[int]:
-        return {await children.run(burning, (used,), 60.0) for used in (0.8, 1.6, 2.4)}
+        return {await children.run(burning, (used,), 60.0) for used in (1.6, 3.2, 4.8)}
 
     assert len(asyncio.run(thrice())) == 1
 

@@ -163,8 +163,21 @@ where datname = current_database() and usename = current_user and pid <> pg_back
   and state in ('active', 'idle in transaction') and wait_event = 'ClientRead'
   and state_change < clock_timestamp() - make_interval(secs => %s)"""
 
+# One descent per (queue, organisation, rank): a long queue costs no more than a short one.
 NEXT_DUE = """
-select min(due_at) from processing_job_steps where status = 'READY' and queue = any(%s::text[]) and due_at > %s"""
+with recursive line(queue, org_id, rank) as (
+  (select queue, org_id, rank from processing_job_steps where status = 'READY' order by queue, org_id, rank limit 1)
+  union all
+  select next.queue, next.org_id, next.rank from line, lateral (
+    select queue, org_id, rank from processing_job_steps
+    where status = 'READY' and (queue, org_id, rank) > (line.queue, line.org_id, line.rank)
+    order by queue, org_id, rank limit 1) next
+)
+select min(first.due_at) from line, lateral (
+  select s.due_at from processing_job_steps s
+  where s.status = 'READY' and s.queue = line.queue and s.org_id = line.org_id and s.rank = line.rank and s.due_at > %s
+  order by s.due_at limit 1) first
+where line.queue = any(%s::text[])"""
 
 
 class PostgresSql:
@@ -353,7 +366,7 @@ class PostgresSql:
         return count
 
     def next_due(self, queues: Sequence[str], now: datetime) -> datetime | None:
-        value: datetime | None = self._fetch(NEXT_DUE, [text_array(queues), now])[0][0]
+        value: datetime | None = self._fetch(NEXT_DUE, [now, text_array(queues)])[0][0]
         return value
 
 

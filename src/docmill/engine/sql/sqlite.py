@@ -101,8 +101,8 @@ select job_id, position, epoch from processing_job_steps
 where status = 'WAITING' and deadline_at <= ? order by deadline_at limit ?"""
 
 NEXT_DUE = """
-select min(due_at) from processing_job_steps
-where status = 'READY' and queue in (select value from json_each(?)) and due_at > ?"""
+select due_at from processing_job_steps
+where status = 'READY' and queue = ? and org_id = ? and rank = ? and due_at > ? order by due_at limit 1"""
 
 
 class SqliteSql:
@@ -246,8 +246,9 @@ class SqliteSql:
         return 0  # Whoever is stopped inside a transaction holds the one write lock there is.
 
     def next_due(self, queues: Sequence[str], now: datetime) -> datetime | None:
-        value = self._raw.execute(NEXT_DUE, (_array(queues), iso(now))).fetchone()[0]
-        return datetime.fromisoformat(value) if value else None
+        lines = [(queue, org_id, rank) for queue in queues for org_id, rank in self._waiting(queue)]
+        firsts = (self._raw.execute(NEXT_DUE, (*line, iso(now))).fetchone() for line in lines)
+        return _time(min((first[0] for first in firsts if first), default=None))
 
 
 def _array(values: Iterable[str]) -> str:
