@@ -74,7 +74,8 @@ class FollowUp:
 class Wait:
     """Returned by a step that now waits for a callback or a person; without an answer by then it fails."""
 
-    within: timedelta
+    within: timedelta | float
+    """How long: a timedelta, or seconds."""
     note: Mapping[str, object] = field(default_factory=dict)
     """What to remember while waiting, such as the id the other side gave."""
 

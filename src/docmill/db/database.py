@@ -5,6 +5,7 @@ processes queue in the kernel instead of spinning on SQLITE_BUSY (p50 0.7 ms aga
 """
 
 import fcntl
+import logging
 import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -101,7 +102,7 @@ class Database:
     def __init__(self, url: str, *, patience: float = 30.0) -> None:
         try:
             parsed = make_url(url)
-        except ArgumentError as error:
+        except (ArgumentError, ValueError) as error:
             raise InvalidInput(
                 "The database URL cannot be read; write sqlite:///path or postgresql://user@host/name."
             ) from error
@@ -111,7 +112,7 @@ class Database:
             if not parsed.database or parsed.database == ":memory:":
                 raise InvalidInput("An in-memory SQLite database cannot be shared by workers; name a file.", url=url)
             self.path: Path | None = Path(parsed.database)
-        elif backend == "postgresql":
+        elif backend in ("postgresql", "postgres"):
             self.kind = "postgresql"
             self.path = None
             parsed = parsed.set(drivername="postgresql+psycopg")
@@ -290,6 +291,8 @@ def _sqlite_engine(database: Database) -> Engine:
 
 
 def _postgres_engine(database: Database, pool: type[Pool], settings: tuple[str, ...] = ()) -> Engine:
+    # What psycopg warns of when a pipeline ends by an error, the error itself says better.
+    logging.getLogger("psycopg").setLevel(logging.ERROR)
     settings = (*settings, f"set idle_in_transaction_session_timeout = {round(1000 * database.patience)}")
     limits: dict[str, Any] = {"pool_size": 5, "max_overflow": 20, "pool_pre_ping": True} if pool is QueuePool else {}
     engine = create_engine(database.url, poolclass=pool, connect_args=database.network, **limits)

@@ -208,7 +208,8 @@ class Runner:
         value = await self._compute(step_type, context, planned, scope)
         failpoint("compute.after")
         if isinstance(value, Wait):
-            until = self.lane_a.now() + value.within
+            within = value.within if isinstance(value.within, timedelta) else timedelta(seconds=value.within)
+            until = self.lane_a.now() + within
             note = to_json(value.note, f"the note of {planned.step_key}")
             return _End(Suspended(position=position, epoch=epoch, deadline=until, result=note))
         result = to_json(value, f"the result of {planned.step_key}")
@@ -318,6 +319,10 @@ class Runner:
         if run.key in self._timed_out:
             error = errors.RetryableError(f"The step took longer than its time-out of {run.step.timeout:g} s.")
             return self._failure(run, error, code="timed_out")
+        task = asyncio.current_task()
+        if task is not None and not task.cancelling():
+            # Nobody cancelled us: the step let the cancellation of something of its own escape.
+            return self._failure(run, errors.RetryableError("The step raised CancelledError by itself."))
         return Released(position=position, epoch=epoch)
 
     def _failure(

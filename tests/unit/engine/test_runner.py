@@ -47,6 +47,7 @@ RAISED: dict[str, BaseException] = {
     "any": ZeroDivisionError("by zero"),
     "unreadable": Unreadable(),
     "exit": SystemExit(3),
+    "cancelled by nobody": asyncio.CancelledError(),
     "stop": StopIteration("over"),
     "retry_after": errors.RetryableError("Later.", retry_after=cast(float, "soon")),
     "delay": later("soon"),
