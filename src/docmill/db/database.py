@@ -256,11 +256,13 @@ def is_refusal(error: BaseException) -> bool:
         error = error.orig or error
     import sqlite3
 
+    import psycopg
+
     if isinstance(error, sqlite3.Error):
         return isinstance(error, sqlite3.DataError | sqlite3.IntegrityError | sqlite3.ProgrammingError)
     state = str(getattr(error, "sqlstate", None) or "")
     # Bad data, broken constraints, limits exceeded; and what the drivers themselves will not send.
-    return state[:2] in ("22", "23", "54") or isinstance(error, UnicodeError | OverflowError)
+    return state[:2] in ("22", "23", "54") or isinstance(error, psycopg.DataError | UnicodeError | OverflowError)
 
 
 def _sqlite_engine(database: Database) -> Engine:
