@@ -2,8 +2,6 @@
 
 import subprocess
 import sys
-import time
-from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from itertools import zip_longest
 from typing import assert_never
@@ -25,20 +23,11 @@ def run_plan(
     plan: Plan, servers: Servers, *, ours: Sequence[System], peers: Sequence[System], works: Collection[Work]
 ) -> Iterator[Result]:
     """All results, as they come. W2 goes in rounds over all systems; the others follow once each."""
-    spent: dict[str, float] = defaultdict(float)
-    longest: dict[str, float] = defaultdict(float)
-    peer_names = {peer.name for peer in peers}
-    for turn in range(plan.rounds if REPEATED in works else 0):
+    for _ in range(plan.rounds if REPEATED in works else 0):
         for system in _alternating(ours, peers):
             size = plan.sizes.get(system.name, {}).get(REPEATED)
-            if size is None or (turn and system.name in peer_names and _over(plan, spent, longest[system.name])):
-                continue
-            began = time.monotonic()
-            yield _one(Measured(system=system, servers=servers), REPEATED, size)
-            took = time.monotonic() - began
-            longest[system.name] = max(longest[system.name], took)
-            if system.name in peer_names:
-                spent[system.name] += took
+            if size is not None:
+                yield _one(Measured(system=system, servers=servers), REPEATED, size)
     for work in Work:
         if work is REPEATED or work not in works:
             continue
@@ -57,10 +46,6 @@ def _alternating(ours: Sequence[System], peers: Sequence[System]) -> list[System
 def subject(system: System, *, ours: bool) -> Subject:
     """What the report needs to know of a system."""
     return Subject(name=system.name, title=system.title, durable=system.durable, ours=ours)
-
-
-def _over(plan: Plan, spent: dict[str, float], next_one_s: float) -> bool:
-    return plan.peer_budget_s is not None and sum(spent.values()) + next_one_s > plan.peer_budget_s
 
 
 def _one(workload: Workload, work: Work, size: Size) -> Result:
