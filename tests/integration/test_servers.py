@@ -153,7 +153,8 @@ class TestDatabases:
     ) -> None:
         lingering = []
         url = postgres_copy_of("lingering", lambda url: lingering.append(psycopg.connect(url)))
-        psycopg.connect(url).close()
+        with psycopg.connect(url) as copy:
+            assert copy.execute("SELECT 1").fetchone() == (1,)
         lingering[0].close()
 
     def test_dropping_cuts_off_whoever_is_connected(self, postgres_server: PostgresServer) -> None:
