@@ -7,9 +7,11 @@ import pytest
 
 from docmill.engine.batch import Batch, QueueClaim, Report
 from docmill.engine.events import Completed, Deferred, Released
-from docmill.engine.sql.rows import WrongCount
-from docmill.model.errors import NotFound
+from docmill.engine.sql.rows import HotSql, WrongCount
+from docmill.engine.store import PlanSource
+from docmill.model.errors import InvalidInput, NotFound
 from docmill.model.ids import derived_id, new_id
+from docmill.templates.plan import Plan
 from docmill.testing.oracle import START
 from docmill.testing.samples import Draft, chain, diamond, fan_out, make_plan, single_step
 from docmill.testing.world import ANN, BOB, OTHER_ORG, Clock, World, lease, timed
@@ -221,3 +223,22 @@ def test_a_store_whose_last_commit_failed_goes_on(world: World, monkeypatch: pyt
     monkeypatch.setattr(type(world.store.sql), "insert_events", insert)
     assert world.complete(run)
     assert world.statuses(job_id) == {"s0": "COMPLETED", "s1": "READY"}
+
+
+def test_a_job_of_a_newer_release_is_passed_over_and_holds_nobody_up(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unreadable, readable = world.submit(single_step()), world.submit(chain(2))
+    newer = world.job(unreadable).template_id
+    store = world.new_store()
+    get = PlanSource.get
+
+    def read(self: PlanSource, template_id: str, sql: HotSql) -> Plan:
+        if template_id == newer:
+            raise InvalidInput("This template is of a newer release.")
+        return get(self, template_id, sql)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(PlanSource, "get", read)
+        assert [run.job.id for run in world.claim(store=store)] == [readable]
+    assert [run.job.id for run in world.claim(store=store)] == [unreadable]

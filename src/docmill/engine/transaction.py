@@ -4,6 +4,7 @@ Lock order: jobs by id, then their steps, then domain rows. Jobs named in report
 what others hold, so two transactions never wait for each other in a circle.
 """
 
+import logging
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -16,8 +17,11 @@ from docmill.engine.failpoints import failpoint
 from docmill.engine.locked import CHAIN_START, KnownJob, LockedJob, queue_of
 from docmill.engine.sql.rows import HotSql, JobHead, PartWrite, StepWrite
 from docmill.engine.state import JobState, StepState, new_state
+from docmill.model.errors import InvalidInput
 from docmill.model.statuses import JobStatus, StepStatus
 from docmill.templates.plan import Plan
+
+log = logging.getLogger("docmill.engine")
 
 _JOB_STATUS = {status.value: status for status in JobStatus}
 
@@ -117,7 +121,12 @@ class Transaction:
         stored = {(step.job_id, step.position): step.state for step in steps_of}
         untouched = StepState()
         for row in rows:
-            plan = self._plans.get(row.head.template_id, self._sql)
+            try:
+                plan = self._plans.get(row.head.template_id, self._sql)
+            except InvalidInput as error:
+                # Written by a newer release: for its workers, while we go on with what we can read.
+                log.warning("job %s is passed over: %s", row.head.id, error)
+                continue
             steps = tuple(stored.get((row.head.id, position), untouched) for position in range(len(plan.steps)))
             state = JobState(_JOB_STATUS[row.status], steps, row.run)
             self._jobs[row.head.id] = LockedJob(KnownJob(row.version, row.head, state, bytes(row.chain)), plan)
@@ -214,8 +223,11 @@ class Transaction:
             found = self._sql.lock_candidates(queue, org_id, rank, self.now, asked)
             self._load({entry.job_id: entry.version for entry in found if entry.job_id not in self._jobs})
             for candidate in found:
-                job = self._jobs[candidate.job_id]
-                if job.fold(Claimed(position=candidate.position, worker=batch.worker or ""), self.now):
+                job = self._jobs.get(candidate.job_id)
+                claimed = Claimed(position=candidate.position, worker=batch.worker or "")
+                if job is not None and job.fold(
+                    Claimed(position=candidate.position, worker=batch.worker or ""), self.now
+                ):
                     started.append((job, candidate.position, False))
                     if len(started) == limit:
                         return started
