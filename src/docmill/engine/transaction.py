@@ -225,9 +225,7 @@ class Transaction:
             for candidate in found:
                 job = self._jobs.get(candidate.job_id)
                 claimed = Claimed(position=candidate.position, worker=batch.worker or "")
-                if job is not None and job.fold(
-                    Claimed(position=candidate.position, worker=batch.worker or ""), self.now
-                ):
+                if job is not None and job.fold(claimed, self.now):
                     started.append((job, candidate.position, False))
                     if len(started) == limit:
                         return started
