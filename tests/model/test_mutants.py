@@ -33,7 +33,7 @@ MUTANTS = {
         "return step.status is StepStatus.COMPLETED and isinstance(event, Completed)",
         "return False",
     ),
-    "a checkpoint is forgotten": ("step._replace(checkpointed=True)", "step"),
+    "a checkpoint is forgotten": ("fold.steps[position] = step._replace(checkpointed=True)", "pass"),
     "a due time is ignored": ("step.due_at > fold.now)", "False)"),
     "a deferral uses an attempt": (
         "_again(step, event.until)",

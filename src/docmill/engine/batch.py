@@ -27,6 +27,9 @@ class NewJob:
     file_type: str | None = None
     created_by: str | None = None
     parent_job_id: str | None = None
+    family: str = ""
+    """At most one active job per entity and family; empty: the name of its template."""
+    batch_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

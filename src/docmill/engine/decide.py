@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple, assert_never
 
 from docmill.engine.events import (
+    Answered,
     Cancelled,
     Checkpointed,
     Claimed,
@@ -17,9 +18,12 @@ from docmill.engine.events import (
     Deferred,
     Event,
     Failed,
+    Freed,
     Released,
+    Reopened,
     Rerun,
     Skipped,
+    StepEvent,
     Submitted,
     Suspended,
 )
@@ -59,13 +63,14 @@ class Decision(NamedTuple):
 class _Fold:
     """The state under construction: steps mutable by position, transitions in order."""
 
-    __slots__ = ("job", "now", "plan", "run", "steps", "transitions")
+    __slots__ = ("held", "job", "now", "plan", "run", "steps", "transitions")
 
     def __init__(self, plan: Plan, state: JobState, now: datetime) -> None:
         self.plan = plan
         self.now = now
         self.job = state.status
         self.run = state.run
+        self.held = state.held
         self.steps = list(state.steps)
         self.transitions: list[Transition] = []
 
@@ -85,7 +90,7 @@ def decide(plan: Plan, state: JobState, events: Sequence[Event], now: datetime) 
     """Fold the events into the job and plan what comes next."""
     fold = _Fold(plan, state, now)
     accepted = tuple([_apply(fold, event) for event in events])
-    return Decision(JobState(fold.job, tuple(fold.steps), fold.run), tuple(fold.transitions), accepted)
+    return Decision(JobState(fold.job, tuple(fold.steps), fold.run, fold.held), tuple(fold.transitions), accepted)
 
 
 def _apply(fold: _Fold, event: Event) -> bool:
@@ -93,7 +98,9 @@ def _apply(fold: _Fold, event: Event) -> bool:
         case Claimed():
             return _claim(fold, event)
         case Submitted():
-            accepted = True
+            accepted = _submit(fold, event)
+        case Freed():
+            accepted, fold.held = fold.held, False
         case Cancelled():
             accepted = _cancel(fold)
         case Rerun():
@@ -103,6 +110,17 @@ def _apply(fold: _Fold, event: Event) -> bool:
     if accepted:
         _advance(fold)
     return accepted
+
+
+def _submit(fold: _Fold, event: Submitted) -> bool:
+    fold.held = event.held
+    for position in event.without:
+        after = _idle(fold.steps[position], StepStatus.SKIPPED, reason=SkipReason.CONDITION)
+        fold.put(position, after, SkipReason.CONDITION)
+    for position in event.computed:
+        # The epoch makes it a stored step, which is where its result is.
+        fold.steps[position] = StepState(epoch=1, checkpointed=True)
+    return True
 
 
 def _claim(fold: _Fold, event: Claimed) -> bool:
@@ -116,9 +134,7 @@ def _claim(fold: _Fold, event: Claimed) -> bool:
     return True
 
 
-def _report(
-    fold: _Fold, event: Checkpointed | Completed | Failed | Skipped | Deferred | Suspended | Crashed | Released
-) -> bool:
+def _report(fold: _Fold, event: StepEvent) -> bool:
     """One fenced event: the epoch must be the step's own, and the step must still be running or waiting."""
     position = event.position
     step = fold.steps[position]
@@ -126,8 +142,11 @@ def _report(
         return False
     if step.status is StepStatus.WAITING:
         # Only answers may touch a waiting step; its worker has let go of it.
-        if not isinstance(event, Completed | Failed):
+        if not isinstance(event, Completed | Failed | Answered | Reopened):
             return isinstance(event, Suspended)
+    elif isinstance(event, Answered | Reopened):
+        # Before its question was put, or after it was answered.
+        return False
     elif step.status is not StepStatus.IN_PROGRESS:
         # The same report again (a commit whose answer was lost) is no news and no loss.
         return step.status is StepStatus.COMPLETED and isinstance(event, Completed)
@@ -137,6 +156,10 @@ def _report(
         case Completed():
             checkpointed = step.checkpointed or event.paid
             fold.put(position, _idle(step, StepStatus.COMPLETED)._replace(checkpointed=checkpointed))
+        case Answered():
+            _answer(fold, position, step)
+        case Reopened():
+            fold.put(position, _again(step, fold.now), "reopened")
         case Skipped():
             fold.put(position, _idle(step, StepStatus.SKIPPED, reason=SkipReason.CONDITION), SkipReason.CONDITION)
         case Suspended():
@@ -162,6 +185,15 @@ def _idle(step: StepState, status: StepStatus, reason: SkipReason | None = None)
 def _again(step: StepState, due_at: datetime) -> StepState:
     """Ready once more. The epoch stays: the claim that follows raises it."""
     return step._replace(status=StepStatus.READY, worker=None, due_at=due_at, deadline=None)
+
+
+def _answer(fold: _Fold, position: int, step: StepState) -> None:
+    """An answer is as good as paid for. With a processor there is still something to do with it, by a worker."""
+    step = step._replace(checkpointed=True)
+    if fold.plan.steps[position].processor:
+        fold.put(position, _again(step, fold.now), "answered")
+    else:
+        fold.put(position, _idle(step, StepStatus.COMPLETED), "answered")
 
 
 def _crash(fold: _Fold, position: int, step: StepState) -> None:
@@ -196,6 +228,7 @@ def _cancel(fold: _Fold) -> bool:
     for position, step in enumerate(fold.steps):
         if not step.status.settled:
             fold.put(position, _idle(step, StepStatus.CANCELLED)._replace(epoch=step.epoch + 1))
+    fold.held = False
     fold.put_job(JobStatus.CANCELLED)
     return True
 
@@ -209,6 +242,9 @@ def _rerun(fold: _Fold, event: Rerun) -> bool:
     again |= {position for position, step in enumerate(fold.steps) if _rests_on_failure(step)}
     # A failure that fails the job cannot stay behind: it would end the new run before its first step.
     again |= {planned.position for planned in plan.steps if _fatal(fold, planned)}
+    if plan.compensate and fold.job in (JobStatus.FAILED, JobStatus.CANCELLED):
+        # What they had done was undone.
+        again |= {planned.position for planned in plan.steps if planned.compensation and _completed(fold, planned)}
     frontier = list(again)
     while frontier:
         for dependent in plan.dependents[frontier.pop()]:
@@ -220,8 +256,13 @@ def _rerun(fold: _Fold, event: Rerun) -> bool:
         keep = event.keep_checkpoints and step.checkpointed
         fold.put(position, StepState(epoch=step.epoch + 1, checkpointed=keep), "rerun")
     fold.run += 1
+    fold.held = event.held
     fold.put_job(JobStatus.PENDING)
     return True
+
+
+def _completed(fold: _Fold, planned: PlanStep) -> bool:
+    return fold.steps[planned.position].status is StepStatus.COMPLETED
 
 
 def _rests_on_failure(step: StepState) -> bool:
@@ -231,7 +272,7 @@ def _rests_on_failure(step: StepState) -> bool:
 
 def _advance(fold: _Fold) -> None:
     """Everything that follows from the settled statuses: skips, readiness, the job's own status."""
-    if fold.job.finished:
+    if fold.job.finished or fold.held:
         return
     # The common case is a job in which nothing has gone wrong: then there is nothing to skip.
     troubled = any(step.status is StepStatus.FAILED or step.reason is not None for step in fold.steps)

@@ -9,7 +9,18 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Submitted:
-    """The job was created: whatever has no predecessor becomes ready."""
+    """The job was created: whatever has no predecessor becomes ready, unless its batch holds it back."""
+
+    held: bool = False
+    without: frozenset[int] = frozenset()
+    """Steps that this job has no need of; they are settled from the start."""
+    computed: frozenset[int] = frozenset()
+    """Steps whose result is stored from the start; only its apply remains."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Freed:
+    """The job's batch has room for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +93,23 @@ class Suspended:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Answered:
+    """The waiting step has its answer, from outside or from a person; what remains is to apply it."""
+
+    position: int
+    epoch: int
+    result: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reopened:
+    """Whoever was asked wants the waiting step to run again; no attempt is used."""
+
+    position: int
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Crashed:
     """The worker that ran the step died; seen by the sweeper under this epoch."""
 
@@ -108,9 +136,13 @@ class Rerun:
 
     positions: frozenset[int]
     keep_checkpoints: bool = True
+    held: bool = False
+    """Its batch decides when the new run begins."""
 
 
-StepEvent = Checkpointed | Completed | Failed | Skipped | Deferred | Suspended | Crashed | Released
+StepEvent = (
+    Checkpointed | Completed | Failed | Skipped | Deferred | Suspended | Answered | Reopened | Crashed | Released
+)
 """Events fenced by epoch."""
 
-Event = Submitted | Claimed | StepEvent | Cancelled | Rerun
+Event = Submitted | Freed | Claimed | StepEvent | Cancelled | Rerun

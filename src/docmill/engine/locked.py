@@ -8,7 +8,7 @@ from typing import NamedTuple
 import orjson
 
 from docmill.engine.decide import SUSPECT_CRASHES, Transition, decide
-from docmill.engine.events import Checkpointed, Completed, Crashed, Event, Failed, Rerun, Suspended
+from docmill.engine.events import Answered, Checkpointed, Completed, Crashed, Event, Failed, Rerun, Suspended
 from docmill.engine.sql.rows import CLEAR, EventWrite, JobHead, JobWrite, NewJobRow, StepWrite
 from docmill.engine.state import JobState, StepState
 from docmill.model.statuses import StepStatus
@@ -71,7 +71,7 @@ class LockedJob:
                 if event.result is not None:
                     self.results[event.position] = event.result
                 self.errors[event.position] = CLEAR
-            case Checkpointed():
+            case Checkpointed() | Answered():
                 self.results[event.position] = event.result
             case Suspended():
                 if event.result is not None:
@@ -165,13 +165,22 @@ class LockedJob:
     def job_write(self, chain: bytes) -> JobWrite:
         """The job's own row."""
         state = self.state
-        return JobWrite(self.was.head.id, self.version, state.status._value_, state.run, state.settled, chain)
+        return JobWrite(
+            self.was.head.id, self.version, state.status._value_, state.run, state.settled, state.held, chain
+        )
 
     def new_row(self, parent_job_id: str | None, chain: bytes) -> NewJobRow:
         """The job's row when it is new."""
         state = self.state
         return NewJobRow(
-            self.was.head, parent_job_id, state.status._value_, self.version, state.settled, len(state.steps), chain
+            self.was.head,
+            parent_job_id,
+            state.status._value_,
+            self.version,
+            state.settled,
+            len(state.steps),
+            state.held,
+            chain,
         )
 
     def known(self, chain: bytes) -> KnownJob:

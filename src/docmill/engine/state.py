@@ -40,6 +40,8 @@ class JobState(NamedTuple):
     steps: tuple[StepState, ...]
     run: int = 1
     """Raised by each manual retry; progress never falls within one run."""
+    held: bool = False
+    """Its batch has no room for it yet: nothing of it may become ready."""
 
     @property
     def settled(self) -> int:

@@ -128,7 +128,7 @@ class Transaction:
                 log.warning("job %s is passed over: %s", row.head.id, error)
                 continue
             steps = tuple(stored.get((row.head.id, position), untouched) for position in range(len(plan.steps)))
-            state = JobState(_JOB_STATUS[row.status], steps, row.run)
+            state = JobState(_JOB_STATUS[row.status], steps, row.run, row.held)
             self._jobs[row.head.id] = LockedJob(KnownJob(row.version, row.head, state, bytes(row.chain)), plan)
 
     def _take_in(self, new_jobs: Sequence[NewJob], *, check: bool) -> None:
@@ -154,6 +154,8 @@ class Transaction:
                 new.file_type,
                 new.created_by,
                 self.now,
+                new.family or plan.name,
+                new.batch_id,
             )
             job = LockedJob(KnownJob(0, head, new_state(len(plan.steps)), CHAIN_START), plan)
             # All new jobs of a plan begin alike, so the first one is planned for all.

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from enum import Enum, auto
 
 from docmill.engine.events import (
+    Answered,
     Cancelled,
     Checkpointed,
     Claimed,
@@ -19,7 +20,9 @@ from docmill.engine.events import (
     Deferred,
     Event,
     Failed,
+    Freed,
     Released,
+    Reopened,
     Rerun,
     Skipped,
     Submitted,
@@ -100,7 +103,9 @@ def life_of(step: PlanStep, history: Sequence[Entry]) -> Life:
 
 def _concerns(entry: Entry, position: int) -> bool:
     match entry.event:
-        case Submitted() | Rerun():
+        case Submitted():
+            return position in entry.event.without
+        case Freed() | Rerun():
             return False
         case Cancelled():
             return position in entry.touched
@@ -120,7 +125,10 @@ def _phase(step: PlanStep, events: Sequence[Event]) -> Phase:
             return Phase.WAITING
         case Completed():
             return Phase.COMPLETED
-        case Skipped():
+        case Answered():
+            # With a processor there is still something to do with the answer.
+            return Phase.BETWEEN if step.processor else Phase.COMPLETED
+        case Skipped() | Submitted():
             return Phase.UNWANTED
         case Cancelled():
             return Phase.CANCELLED
@@ -143,6 +151,7 @@ class Facts:
         self.lives = [life_of(step, self.history) for step in plan.steps]
         # A rerun also sets a job going that was cancelled before its submission took effect.
         self.submitted = next((i for i, e in enumerate(self.history) if isinstance(e.event, Submitted | Rerun)), None)
+        self.held = self._held()
         self.doom = self._doom()
         self.denied = self._denied()
         self.dropped = self._dropped()
@@ -150,11 +159,16 @@ class Facts:
             p for p, life in enumerate(self.lives) if life.phase in ENDED or p in self.denied or p in self.dropped
         )
         self.state = JobState(
-            self._job_status(), tuple(self._step(step) for step in plan.steps), 1 + self._count(Rerun)
+            self._job_status(), tuple(self._step(step) for step in plan.steps), 1 + self._count(Rerun), self.held
         )
 
     def _count(self, kind: type[Event]) -> int:
         return sum(1 for entry in self.history if isinstance(entry.event, kind))
+
+    def _held(self) -> bool:
+        """Whether the last word on it was that the job must wait for room in its batch."""
+        said = [e.event for e in self.history if isinstance(e.event, Submitted | Rerun | Freed | Cancelled)]
+        return bool(said) and isinstance(said[-1], Submitted | Rerun) and said[-1].held
 
     def _fatal(self, position: int) -> bool:
         """A failure of this step fails the job: by its action, or because it is the finish step."""
@@ -174,7 +188,8 @@ class Facts:
         never denied. What was not denied before the job was doomed is dropped by the doom instead.
         """
         sealed: dict[int, int] = {}
-        changed = True
+        # Nothing follows from anything while the job is held.
+        changed = not self.held
         while changed:
             changed = False
             for step in self.plan.steps:
@@ -207,10 +222,11 @@ class Facts:
         """Index of the entry that made a fresh step ready: the last of all it had to wait for."""
         me = self.plan.steps[position]
         awaited = {s.position for s in self.plan.steps if s.execution_group < me.execution_group} | set(me.depends_on)
-        if self.submitted is None or not awaited <= self.settled:
+        if self.submitted is None or self.held or not awaited <= self.settled:
             return None
+        freed = max((i for i, e in enumerate(self.history) if isinstance(e.event, Freed)), default=-1)
         ends = [max(self.denied[p], self.lives[p].begun) if p in self.denied else self.lives[p].last for p in awaited]
-        return max([self.submitted, self.lives[position].begun, *ends])
+        return max([self.submitted, freed, self.lives[position].begun, *ends])
 
     def _due(self, step: PlanStep, entries: Sequence[tuple[int, Entry]]) -> datetime | None:
         """When the step may begin, or might when it began; one that was given back keeps its place in the queue."""
@@ -251,6 +267,7 @@ class Facts:
             1
             for entry in self.history
             if position in entry.touched
+            or (isinstance(entry.event, Submitted) and position in entry.event.computed)
             or (isinstance(entry.event, Claimed | Crashed) and entry.event.position == position)
         )
 
@@ -304,12 +321,15 @@ class Facts:
         """What a rerun of these steps sets back.
 
         The steps named, the finish step, whatever ended only because the last run went wrong (cancelled, skipped for a
-        failure), the failures that doomed the job (or it would end again before the named steps start), and everything
-        that rests on any of these.
+        failure), what was completed and then undone, the failures that doomed the job (or it would end again before the
+        named steps start), and everything that rests on any of these.
         """
         wrong = {p for p, life in enumerate(self.lives) if life.phase is Phase.CANCELLED}
         fatal = {p for p, life in enumerate(self.lives) if life.phase is Phase.FAILED and self._fatal(p)}
         reset = set(positions) | {self.plan.finish} | wrong | fatal | self.denied.keys() | self.dropped
+        if self.plan.compensate and self.state.status in (JobStatus.FAILED, JobStatus.CANCELLED):
+            done = {p for p, life in enumerate(self.lives) if life.phase is Phase.COMPLETED}
+            reset |= {p for p in done if self.plan.steps[p].compensation is not None}
         while True:
             more = {s.position for s in self.plan.steps if reset & set(s.depends_on)} - reset
             if not more:
@@ -319,7 +339,9 @@ class Facts:
 
 def _stores_result(event: Event, position: int) -> bool:
     match event:
-        case Checkpointed():
+        case Submitted():
+            return position in event.computed
+        case Checkpointed() | Answered():
             return event.position == position
         case Completed():
             return event.position == position and event.paid
@@ -343,6 +365,8 @@ def _due_again(step: PlanStep, entries: Sequence[tuple[int, Entry]]) -> datetime
     match entry.event:
         case Deferred(until=until):
             return until
+        case Answered() | Reopened():
+            return entry.now
         case Failed(retry_after=None, jitter=jitter):
             # 10, 20, 40 seconds by default, doubled once per failure before this one, and up to half again.
             pause = step.backoff

@@ -8,12 +8,15 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 from docmill.engine.events import (
+    Answered,
     Cancelled,
     Claimed,
     Completed,
     Crashed,
     Event,
     Failed,
+    Freed,
+    Reopened,
     Rerun,
     StepEvent,
     Submitted,
@@ -61,10 +64,14 @@ class Oracle:
             raise ValueError(f"job {job_id} exists")
         self._jobs[job_id] = _Job(plan)
 
-    def submit(self, job_id: str, plan: Plan) -> None:
-        """A new job of this plan."""
+    def submit(self, job_id: str, plan: Plan, held: bool = False) -> None:
+        """A new job of this plan; held: until `free`."""
         self.create(job_id, plan)
-        self.offer(job_id, Submitted())
+        self.offer(job_id, Submitted(held=held))
+
+    def free(self, job_id: str) -> bool:
+        """There is room for the job; False if it did not wait for any."""
+        return self.offer(job_id, Freed())
 
     def claim(self, worker: str, limit: int, job_id: str | None = None) -> Sequence[Lease]:
         """Up to `limit` due steps, of one job or of any, oldest job first."""
@@ -88,9 +95,9 @@ class Oracle:
         """End the job now; False if it had ended."""
         return self.offer(job_id, Cancelled())
 
-    def rerun(self, job_id: str, positions: frozenset[int], keep_checkpoints: bool) -> bool:
+    def rerun(self, job_id: str, positions: frozenset[int], keep_checkpoints: bool, held: bool = False) -> bool:
         """Begin a new run of a finished job; False if it has not finished."""
-        return self.offer(job_id, Rerun(positions=positions, keep_checkpoints=keep_checkpoints))
+        return self.offer(job_id, Rerun(positions=positions, keep_checkpoints=keep_checkpoints, held=held))
 
     def snapshot(self, job_id: str) -> JobState:
         """The job as it must look now."""
@@ -155,6 +162,11 @@ class Oracle:
                 if job.facts.submitted is None:
                     job.record(Entry(event=event, now=self.now))
                 return True
+            case Freed():
+                held = job.facts.state.held
+                if held:
+                    job.record(Entry(event=event, now=self.now))
+                return held
             case Claimed():
                 allowed = event.position in {c.position for c in self.claimable() if c.job_id == job_id}
                 if allowed:
@@ -185,8 +197,9 @@ class Oracle:
         step = job.facts.state.steps[event.position]
         if event.epoch != step.epoch:
             return False
-        answers = step.status is StepStatus.WAITING and isinstance(event, Completed | Failed)
-        if step.status is StepStatus.IN_PROGRESS or answers:
+        answer = isinstance(event, Answered | Reopened)
+        answers = step.status is StepStatus.WAITING and (answer or isinstance(event, Completed | Failed))
+        if answers or (step.status is StepStatus.IN_PROGRESS and not answer):
             job.record(Entry(event=event, now=self.now))
             return True
         # Said before and still true: no news, but no lost lease either.

@@ -140,13 +140,14 @@ class World:
     def new_job(
         self, plan: Plan, *, org_id: str = DEFAULT_ORG, id: str | None = None, priority: int = 0, title: str = ""
     ) -> NewJob:
-        """A job to submit."""
+        """A job to submit, for an entity of its own."""
+        job_id = id or new_id()
         return NewJob(
-            id=id or new_id(),
+            id=job_id,
             template_id=self.template(plan, org_id),
             org_id=org_id,
             entity_type="document",
-            entity_id="d1",
+            entity_id=job_id,
             priority=priority,
             title=title,
         )
@@ -239,13 +240,14 @@ class World:
     def states(self) -> dict[str, JobState]:
         """All jobs as a decision would see them, read through the tables and not through the hot SQL."""
         with self.looking() as connection:
-            heads = connection.execute(select(jobs.c.id, jobs.c.status, jobs.c.run, jobs.c.total)).all()
+            heads = connection.execute(select(jobs.c.id, jobs.c.status, jobs.c.run, jobs.c.total, jobs.c.held)).all()
             stored = {(row.job_id, row.position): _state(row) for row in connection.execute(select(job_steps))}
         return {
             head.id: JobState(
                 JobStatus(head.status),
                 tuple(stored.get((head.id, position), StepState()) for position in range(head.total)),
                 head.run,
+                bool(head.held),
             )
             for head in heads
         }

@@ -1,8 +1,31 @@
 """Table definitions, one module per domain, all on one metadata."""
 
+from docmill.db.tables.ai import ai_breakers, ai_buckets, ai_budgets, ai_calls
+from docmill.db.tables.batches import batches
+from docmill.db.tables.callbacks import callbacks, secrets
+from docmill.db.tables.issues import issues
 from docmill.db.tables.jobs import job_events, job_steps, jobs, step_parts
 from docmill.db.tables.metadata import metadata
-from docmill.db.tables.templates import templates
+from docmill.db.tables.prompts import prompts
+from docmill.db.tables.templates import template_steps, templates
 from docmill.db.tables.workers import workers
 
-__all__ = ["job_events", "job_steps", "jobs", "metadata", "step_parts", "templates", "workers"]
+__all__ = [
+    "ai_breakers",
+    "ai_buckets",
+    "ai_budgets",
+    "ai_calls",
+    "batches",
+    "callbacks",
+    "issues",
+    "job_events",
+    "job_steps",
+    "jobs",
+    "metadata",
+    "prompts",
+    "secrets",
+    "step_parts",
+    "template_steps",
+    "templates",
+    "workers",
+]

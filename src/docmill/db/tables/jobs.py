@@ -15,6 +15,7 @@ from sqlalchemy import (
     SmallInteger,
     String,
     Table,
+    false,
     text,
 )
 
@@ -43,6 +44,9 @@ jobs = Table(
     Column("file_type", String),
     Column("created_by", String),
     Column("parent_job_id", IdType),
+    Column("family", String, nullable=False, server_default=text("''")),
+    Column("batch_id", IdType),
+    Column("held", Boolean, nullable=False, server_default=false()),
     Column("chain", LargeBinary, nullable=False),
     Column("created_at", UtcTime, nullable=False),
     Column("started_at", UtcTime),
@@ -50,12 +54,30 @@ jobs = Table(
     one_of("status", JobStatus),
 )
 Index("ix_processing_jobs_org", jobs.c.org_id, jobs.c.id)
+# One active job per entity and family, which is the template by name: a new version must not let a second one in.
 Index(
-    "ix_processing_jobs_live",
+    "uq_processing_jobs_active",
     jobs.c.org_id,
-    jobs.c.id,
+    jobs.c.entity_type,
+    jobs.c.entity_id,
+    jobs.c.family,
+    unique=True,
     postgresql_where=text(f"status IN ({_LIVE})"),
     sqlite_where=text(f"status IN ({_LIVE})"),
+)
+Index(
+    "ix_processing_jobs_batch",
+    jobs.c.batch_id,
+    jobs.c.id,
+    postgresql_where=text("batch_id IS NOT NULL"),
+    sqlite_where=text("batch_id IS NOT NULL"),
+)
+Index(
+    "ix_processing_jobs_held",
+    jobs.c.batch_id,
+    jobs.c.id,
+    postgresql_where=text("held"),
+    sqlite_where=text("held"),
 )
 
 job_steps = Table(

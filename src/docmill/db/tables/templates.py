@@ -1,9 +1,23 @@
-"""Process templates, a row per version. A job pins the version it started with."""
+"""Process templates, a row per version. A job pins the version it started with.
 
-from sqlalchemy import Column, Integer, String, Table, UniqueConstraint
+`definition` is what runs; `process_template_steps` says the same in columns, for whoever asks which templates use what.
+"""
 
-from docmill.db.tables.metadata import metadata
-from docmill.db.types import IdType, JsonText, UtcTime
+from sqlalchemy import (
+    Boolean,
+    Column,
+    ForeignKey,
+    Integer,
+    PrimaryKeyConstraint,
+    SmallInteger,
+    String,
+    Table,
+    UniqueConstraint,
+)
+
+from docmill.db.tables.metadata import metadata, one_of
+from docmill.db.types import IdType, JsonText, JsonValue, UtcTime
+from docmill.model.statuses import FailureAction, StepKind
 
 templates = Table(
     "process_templates",
@@ -20,4 +34,29 @@ templates = Table(
     Column("created_at", UtcTime, nullable=False),
     UniqueConstraint("org_id", "name", "version"),
     UniqueConstraint("org_id", "name", "digest"),
+)
+
+template_steps = Table(
+    "process_template_steps",
+    metadata,
+    Column("template_id", IdType, ForeignKey("process_templates.id", ondelete="CASCADE"), nullable=False),
+    Column("position", SmallInteger, nullable=False),
+    Column("org_id", IdType, nullable=False),
+    Column("step_key", String, nullable=False),
+    Column("display_name", String, nullable=False),
+    Column("kind", String, nullable=False),
+    Column("step_type", String, nullable=False),
+    Column("pool", String, nullable=False),
+    Column("execution_group", Integer, nullable=False),
+    Column("step_order", Integer, nullable=False),
+    Column("depends_on", JsonValue, nullable=False),
+    Column("optional", Boolean, nullable=False),
+    Column("on_failure_action", String, nullable=False),
+    Column("processor_method", JsonValue, nullable=False),
+    Column("prompt", String),
+    PrimaryKeyConstraint("template_id", "position"),
+    UniqueConstraint("template_id", "step_key"),
+    one_of("kind", StepKind),
+    one_of("on_failure_action", FailureAction),
+    sqlite_with_rowid=False,
 )

@@ -37,7 +37,7 @@ TRY_LOCK_JOBS = LOCK_JOBS + " skip locked"
 
 LOAD_JOBS = """
 select id, org_id, template_id, entity_type, entity_id, priority, title, metadata, file_type, created_by, created_at,
-       status, run, version, chain
+       family, batch_id, status, run, version, held, chain
 from processing_jobs where id = any(%s::uuid[])"""
 
 LOAD_STEPS = """
@@ -67,13 +67,14 @@ for no key update of j skip locked"""
 
 INSERT_JOBS = """
 insert into processing_jobs (id, org_id, template_id, entity_type, entity_id, priority, title, metadata, file_type,
-  created_by, created_at, parent_job_id, status, run, version, settled, total, chain)
+  created_by, created_at, parent_job_id, family, batch_id, status, run, version, settled, total, held, chain)
 select u.id, u.org_id, u.template_id, u.entity_type, u.entity_id, u.priority, u.title, u.metadata::jsonb, u.file_type,
-  u.created_by, %s, u.parent_job_id, u.status, 1, u.version, u.settled, u.total, u.chain
+  u.created_by, %s, u.parent_job_id, u.family, u.batch_id, u.status, 1, u.version, u.settled, u.total, u.held, u.chain
 from unnest(%s::uuid[], %s::uuid[], %s::uuid[], %s::text[], %s::text[], %s::int[], %s::text[], %s::text[], %s::text[],
-  %s::text[], %s::uuid[], %s::text[], %s::int[], %s::int[], %s::int[], %s::bytea[])
+  %s::text[], %s::uuid[], %s::text[], %s::uuid[], %s::text[], %s::int[], %s::int[], %s::int[], %s::bool[],
+  %s::bytea[])
   as u(id, org_id, template_id, entity_type, entity_id, priority, title, metadata, file_type, created_by,
-       parent_job_id, status, version, settled, total, chain)"""
+       parent_job_id, family, batch_id, status, version, settled, total, held, chain)"""
 
 INSERT_STEPS = """
 insert into processing_job_steps (job_id, position, org_id, step_key, queue, rank, status, epoch, failures, crashes,
@@ -109,11 +110,11 @@ where s.job_id = u.job_id and s.position = u.position and s.epoch = u.old_epoch"
 
 UPDATE_JOBS = """
 update processing_jobs j set
-  version = u.version, status = u.status, run = u.run, settled = u.settled, chain = u.chain,
+  version = u.version, status = u.status, run = u.run, settled = u.settled, held = u.held, chain = u.chain,
   started_at = coalesce(j.started_at, case when u.status <> 'PENDING' then %s::timestamptz end),
   finished_at = case when u.status in ('COMPLETED', 'PARTIAL_SUCCESS', 'FAILED', 'CANCELLED') then %s::timestamptz end
-from unnest(%s::uuid[], %s::int[], %s::text[], %s::int[], %s::int[], %s::bytea[])
-  as u(id, version, status, run, settled, chain)
+from unnest(%s::uuid[], %s::int[], %s::text[], %s::int[], %s::int[], %s::bool[], %s::bytea[])
+  as u(id, version, status, run, settled, held, chain)
 where j.id = u.id and j.version = u.version - 1"""
 
 INSERT_EVENTS = """
@@ -227,7 +228,7 @@ class PostgresSql:
             return [], []
         jobs = self._raw.execute(LOAD_JOBS, [plain_array(ids)])
         steps = self._raw.execute(LOAD_STEPS, [plain_array(ids)])
-        return [JobRow(JobHead(*row[:11]), *row[11:]) for row in jobs.fetchall()], [
+        return [JobRow(JobHead(*row[:13]), *row[13:]) for row in jobs.fetchall()], [
             StepRow(row[0], row[1], StepState._make((_STATUS[row[2]], *row[3:10], _REASON.get(row[10]))))
             for row in steps.fetchall()
         ]
@@ -284,10 +285,13 @@ class PostgresSql:
             text_array([head.file_type for head in heads]),
             text_array([head.created_by for head in heads]),
             plain_array([row.parent_job_id for row in rows]),
+            text_array([head.family for head in heads]),
+            plain_array([head.batch_id for head in heads]),
             plain_array([row.status for row in rows]),
             plain_array([row.version for row in rows]),
             plain_array([row.settled for row in rows]),
             plain_array([row.total for row in rows]),
+            plain_array([row.held for row in rows]),
             bytes_array([row.chain for row in rows]),
         ]
         self._write("insert_jobs", INSERT_JOBS, parameters, len(rows))
@@ -317,6 +321,7 @@ class PostgresSql:
             plain_array([row.status for row in rows]),
             plain_array([row.run for row in rows]),
             plain_array([row.settled for row in rows]),
+            plain_array([row.held for row in rows]),
             bytes_array([row.chain for row in rows]),
         ]
         self._write("update_jobs", UPDATE_JOBS, parameters, len(rows))

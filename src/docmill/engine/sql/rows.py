@@ -25,6 +25,9 @@ class JobHead(NamedTuple):
     file_type: str | None
     created_by: str | None
     created_at: datetime
+    family: str = ""
+    """One active job per entity and family: the template's name, whatever its version."""
+    batch_id: str | None = None
 
 
 class JobRow(NamedTuple):
@@ -34,6 +37,7 @@ class JobRow(NamedTuple):
     status: str
     run: int
     version: int
+    held: bool
     chain: bytes
 
 
@@ -54,6 +58,7 @@ class NewJobRow(NamedTuple):
     version: int
     settled: int
     total: int
+    held: bool
     chain: bytes
 
 
@@ -65,6 +70,7 @@ class JobWrite(NamedTuple):
     status: str
     run: int
     settled: int
+    held: bool
     chain: bytes
 
 

@@ -32,7 +32,7 @@ LOCK_JOBS = "select id, version from processing_jobs where id in (select value f
 
 LOAD_JOBS = """
 select id, org_id, template_id, entity_type, entity_id, priority, title, metadata, file_type, created_by, created_at,
-       status, run, version, chain
+       family, batch_id, status, run, version, held, chain
 from processing_jobs where id in (select value from json_each(?))"""
 
 LOAD_STEPS = """
@@ -51,8 +51,8 @@ order by s.due_at, s.job_id limit ?"""
 
 INSERT_JOBS = """
 insert into processing_jobs (id, org_id, template_id, entity_type, entity_id, priority, title, metadata, file_type,
-  created_by, created_at, parent_job_id, status, run, version, settled, total, chain)
-values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?)"""
+  created_by, created_at, parent_job_id, family, batch_id, status, run, version, settled, total, held, chain)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?)"""
 
 INSERT_STEPS = """
 insert into processing_job_steps (job_id, position, org_id, step_key, queue, rank, status, epoch, failures, crashes,
@@ -73,9 +73,9 @@ where job_id = ?15 and position = ?16 and epoch = ?17"""
 
 UPDATE_JOBS = """
 update processing_jobs set
-  version = ?1, status = ?2, run = ?3, settled = ?4, chain = ?5,
-  started_at = coalesce(started_at, case when ?2 <> 'PENDING' then ?6 end), finished_at = ?7
-where id = ?8 and version = ?1 - 1"""
+  version = ?1, status = ?2, run = ?3, settled = ?4, held = ?5, chain = ?6,
+  started_at = coalesce(started_at, case when ?2 <> 'PENDING' then ?7 end), finished_at = ?8
+where id = ?9 and version = ?1 - 1"""
 
 INSERT_EVENTS = """
 insert into processing_job_events (job_id, version, org_id, data, hash, at) values (?, ?, ?, ?, ?, ?)"""
@@ -135,7 +135,14 @@ class SqliteSql:
             return [], []
         array = _array(ids)
         jobs = [
-            JobRow(JobHead._make((*row[:7], orjson.loads(row[7]), *row[8:10], _time(row[10]))), *row[11:])
+            JobRow(
+                JobHead._make((*row[:7], orjson.loads(row[7]), *row[8:10], _time(row[10]), *row[11:13])),
+                status=row[13],
+                run=row[14],
+                version=row[15],
+                held=bool(row[16]),
+                chain=row[17],
+            )
             for row in self._raw.execute(LOAD_JOBS, [array])
         ]
         steps = [StepRow(row[0], row[1], _state(row[2:])) for row in self._raw.execute(LOAD_STEPS, [array])]
@@ -169,8 +176,18 @@ class SqliteSql:
         at = iso(now)
         if rows:
             values = [
-                (*head[:7], orjson.dumps(head.metadata).decode(), head.file_type, head.created_by, at, *rest)
-                for head, *rest in rows
+                (
+                    *head[:7],
+                    orjson.dumps(head.metadata).decode(),
+                    head.file_type,
+                    head.created_by,
+                    at,
+                    parent,
+                    head.family,
+                    head.batch_id,
+                    *rest,
+                )
+                for head, parent, *rest in rows
             ]
             self._write("insert_jobs", INSERT_JOBS, values)
 

@@ -1,0 +1,20 @@
+"""Words of processing issues: how bad, and where they stand."""
+
+from enum import StrEnum
+
+
+class IssueSeverity(StrEnum):
+    """How bad it is, mildest first."""
+
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+    CRITICAL = "critical"
+
+
+class IssueStatus(StrEnum):
+    """`withdrawn`: the job went on or ended without an answer, and the question has lost its point."""
+
+    OPEN = "open"
+    RESOLVED = "resolved"
+    WITHDRAWN = "withdrawn"
