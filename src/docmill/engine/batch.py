@@ -30,6 +30,8 @@ class NewJob:
     family: str = ""
     """At most one active job per entity and family; empty: the name of its template."""
     batch_id: str | None = None
+    held: bool = False
+    """Its batch has no room for it yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -136,7 +136,7 @@ class Transaction:
         if not new_jobs:
             return
         taken = self._sql.existing_jobs([job.id for job in new_jobs]) if check else set()
-        first: dict[str, tuple[JobState, list[Transition]]] = {}
+        first: dict[tuple[str, bool], tuple[JobState, list[Transition]]] = {}
         for new in new_jobs:
             if new.id in taken:
                 continue
@@ -159,11 +159,12 @@ class Transaction:
             )
             job = LockedJob(KnownJob(0, head, new_state(len(plan.steps)), CHAIN_START), plan)
             # All new jobs of a plan begin alike, so the first one is planned for all.
-            if new.template_id in first:
-                job.state, job.transitions = first[new.template_id]
+            alike = (new.template_id, new.held)
+            if alike in first:
+                job.state, job.transitions = first[alike]
             else:
-                job.fold(Submitted(), self.now)
-                first[new.template_id] = (job.state, job.transitions)
+                job.fold(Submitted(held=new.held), self.now)
+                first[alike] = (job.state, job.transitions)
             self._new[new.id] = (job, new.parent_job_id)
 
     def _claim_on_the_spot(self, batch: Batch) -> list[_Start]:
