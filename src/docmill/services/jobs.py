@@ -92,7 +92,7 @@ class Jobs:
     def submit(self, new_jobs: Sequence[NewJob]) -> int:
         """Submit jobs in one transaction and wake the workers; how many of them were new."""
         for job in new_jobs:
-            _check(job)
+            check_job(job)
         # In id order: two who submit the same jobs at the same moment then queue instead of deadlocking.
         in_order = sorted(new_jobs, key=lambda job: job.id)
         outcome = self._stores.commit(Batch(submissions=in_order, check=False), again=Batch(submissions=in_order))
@@ -203,7 +203,7 @@ class Jobs:
 
     def _row(self, connection: Connection, job_id: str) -> Row[Any]:
         row = None
-        canonical = _canonical(job_id)
+        canonical = canonical_id(job_id)
         if canonical is not None:
             query = _summaries().add_columns(
                 jobs.c.version,
@@ -230,7 +230,8 @@ def _came_about(event: Cancelled | Rerun, before: JobSummary, after: JobSummary)
     return after.run > before.run
 
 
-def _check(job: NewJob) -> None:
+def check_job(job: NewJob) -> None:
+    """Whether the job can be stored; InvalidInput or NotFound says what is wrong with it."""
     _check_ids(job)
     for name in ("entity_type", "entity_id", "title", "file_type", "created_by"):
         if "\0" in (getattr(job, name) or ""):
@@ -252,7 +253,7 @@ def _check_ids(job: NewJob) -> None:
             )
 
 
-def _canonical(text: str) -> str | None:
+def canonical_id(text: str) -> str | None:
     """The id as it is stored; None for what cannot be one."""
     try:
         return str(uuid.UUID(text))

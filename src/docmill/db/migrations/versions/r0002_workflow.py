@@ -55,14 +55,20 @@ def _batches() -> None:
         sa.Column("total", sa.Integer, nullable=False),
         sa.Column("active", sa.Integer, nullable=False),
         sa.Column("held", sa.Integer, nullable=False),
+        sa.Column("cancelling", sa.Boolean, nullable=False, server_default=sa.false()),
+        sa.Column("digest", sa.String, nullable=False, server_default=sa.text("''")),
         sa.Column("metadata", JsonValue, nullable=False),
         sa.Column("created_by", sa.String),
         sa.Column("created_at", UtcTime, nullable=False),
         sa.Column("finished_at", UtcTime),
         sa.PrimaryKeyConstraint("id", name="pk_processing_batches"),
+        sa.CheckConstraint(
+            "active >= 0 AND held >= 0 AND active + held <= total AND max_active >= 0",
+            name=op.f("ck_processing_batches_counts"),
+        ),
     )
     op.create_index("ix_processing_batches_org", "processing_batches", ["org_id", "id"])
-    _partial_index("ix_processing_batches_held", "processing_batches", ["id"], "held > 0")
+    _partial_index("ix_processing_batches_open", "processing_batches", ["id"], "finished_at IS NULL")
 
 
 def _issues() -> None:
