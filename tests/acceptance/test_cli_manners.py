@@ -23,6 +23,15 @@ COMMANDS = [
     ("jobs", "watch"),
     ("jobs", "cancel"),
     ("jobs", "rerun"),
+    ("batch",),
+    ("batch", "submit"),
+    ("batch", "list"),
+    ("batch", "show"),
+    ("batch", "results"),
+    ("batch", "watch"),
+    ("batch", "cancel"),
+    ("batch", "retry"),
+    ("batch", "limit"),
     ("worker",),
     ("db", "upgrade"),
     ("db", "current"),
@@ -49,7 +58,9 @@ def imported_by(bare: Mill, *arguments: str) -> set[str]:
     return set(done.stderr.split())
 
 
-@pytest.mark.parametrize("arguments", [(), ("--help",), ("jobs", "submit", "--help"), ("worker", "--help")])
+@pytest.mark.parametrize(
+    "arguments", [(), ("--help",), ("jobs", "submit", "--help"), ("batch", "--help"), ("worker", "--help")]
+)
 def test_help_imports_nothing_heavy(bare: Mill, arguments: tuple[str, ...]) -> None:
     assert imported_by(bare, *arguments).isdisjoint(HEAVY)
 
