@@ -141,9 +141,10 @@ def test_other_content_under_the_same_id_is_a_conflict(
 ) -> None:
     own = new_id()
     batches.submit(named(world, "a", "b"), batch_id=own, title="t")
-    names = other.pop("names", ("a", "b"))
+    said = {"title": "t", "names": ("a", "b"), **other}
+    names = said.pop("names")
     with pytest.raises(Conflict, match="with other content"):
-        batches.submit(named(world, *names), batch_id=own, **{"title": "t", **other})  # type: ignore[misc, arg-type]
+        batches.submit(named(world, *names), batch_id=own, **said)  # type: ignore[misc, arg-type]
     assert world.count() == 2
 
 

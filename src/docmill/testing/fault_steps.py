@@ -74,6 +74,15 @@ async def plain(ctx: StepContext) -> dict[str, str]:
     return {"token": ctx.token}
 
 
+@step("fault.busy", kind="rule")
+async def busy(ctx: StepContext) -> dict[str, str]:
+    """Tells the witness when it begins and ends, so that it sees how many jobs are at it at once."""
+    witness().note("busy", ctx.effect_key)
+    await asyncio.sleep(0.003)
+    witness().note("idle", ctx.effect_key)
+    return {"token": ctx.token}
+
+
 @step("fault.flaky")
 async def flaky(ctx: StepContext) -> dict[str, str]:
     """Fails with the model of the first attempt."""
@@ -221,6 +230,17 @@ steps:
   - {step_key: finish, type: FinishProcessing, max_crashes: 100}
 """
 """Comes to a bad end, whereupon what was done is undone."""
+
+
+BUSY = """
+name: fault busy
+processable_type: thing
+service_name: fault
+steps:
+  - {step_key: only, type: fault.busy, processor_method: record, max_crashes: 100}
+  - {step_key: finish, type: FinishProcessing, max_crashes: 100}
+"""
+"""For batches: what the witness sees of it lies between the moment the job was let in and its end."""
 
 
 def single(name: str, step_type: str, **settings: object) -> str:
