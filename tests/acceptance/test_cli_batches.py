@@ -64,11 +64,11 @@ def test_entities_come_from_a_file_from_stdin_or_as_lines_of_json(mill: Mill) ->
     assert shown(mill, submitted(mill, "plain", "--from", name))["total"] == 2
     lines = [{"entity": "document:c", "title": "C", "metadata": {"n": 1}}, {"entity": "document:d"}]
     piped = mill(
-        *("batch", "submit", "plain", "--from", "-", "--title", "-", "--metadata", "n:=0", "--metadata", "m=x"),
+        *("batch", "submit", "plain", "--from", "-", "--title", "piped", "--metadata", "n:=0", "--metadata", "m=x"),
         given="\n".join(json.dumps(line) for line in lines),
     )
     assert piped.code == 0, piped
-    assert shown(mill, piped.out.strip())["title"] == "-"
+    assert shown(mill, piped.out.strip())["title"] == "piped"
     jobs = {job["entity_id"]: job["id"] for job in mill("jobs", "list", "--json").data["jobs"]}
     assert jobs.keys() == set("abcd")
     first = mill("jobs", "show", jobs["c"], "--json").data["job"]
@@ -82,8 +82,8 @@ def test_entities_come_from_a_file_from_stdin_or_as_lines_of_json(mill: Mill) ->
         ((), None, "There is no entity; name some as TYPE:ID, or give a file with --from."),
         (("--from", "-"), "\n# nothing\n", "There is no entity"),
         (("document:1", "--from", "-"), "document:2", "Give entities or --from, not both."),
-        (("--from", "-"), "document:1\n{\n", "/dev/stdin:2: not a JSON object"),
-        (("--from", "-"), '{"entity": "document:1", "titel": ""}', "/dev/stdin:1: titel means nothing here"),
+        (("--from", "-"), "document:1\n{\n", "error: stdin:2: not a JSON object"),
+        (("--from", "-"), '{"entity": "document:1", "titel": ""}', "error: stdin:1: titel means nothing here"),
         (("--from", "-"), '{"title": "x"}', "entity is needed"),
         (("--from", "-"), "document:1\nwebsite:2", "processes document, not website"),
         (("document:1", "document:2", "document:1"), None, "more than once: document:1. Give each once."),
