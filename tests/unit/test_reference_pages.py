@@ -10,13 +10,15 @@ from pydantic_core import PydanticUndefined
 from docmill.engine.decide import SUSPECT_CRASHES
 from docmill.engine.lane_a import MAX_BYTES, MAX_STEPS
 from docmill.engine.lane_b import MAX_STEPS as MAX_APPLIES
-from docmill.model.statuses import JOB_TRANSITIONS, STEP_TRANSITIONS, FailureAction
+from docmill.model.statuses import JOB_TRANSITIONS, STEP_TRANSITIONS, FailureAction, JobStatus
+from docmill.services.batches import DEFAULT_LIMIT, MOST_JOBS
 from docmill.settings import Settings
 from docmill.templates.catalogue import Catalogue
 from docmill.templates.compile import compile_template
 
 ROOT = Path(__file__).parents[2]
 ENGINE = (ROOT / "docs/reference/engine.md").read_text()
+BATCHES = (ROOT / "docs/reference/batches.md").read_text()
 README = (ROOT / "README.md").read_text()
 PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*/README.md")])
 SETTINGS = (ROOT / "docs/reference/settings.md").read_text()
@@ -55,6 +57,13 @@ def test_the_documented_limits_are_those_of_the_code() -> None:
     assert f"up to {MAX_APPLIES} steps of one organisation" in text
     assert SUSPECT_CRASHES == 2
     assert "From its second crash on" in text
+
+
+def test_the_documented_batches_are_those_of_the_code() -> None:
+    statuses = [words(row[0])[0] for row in rows(BATCHES, "## How it stands")]
+    assert sorted(statuses) == sorted(JobStatus)
+    assert f"limit={DEFAULT_LIMIT}," in BATCHES
+    assert f"up to {MOST_JOBS:,} jobs" in " ".join(BATCHES.split())
 
 
 def settings_of(model: type[BaseModel], prefix: str = "") -> dict[str, str]:
