@@ -223,7 +223,7 @@ def find_prompt(connection: Connection, org_id: str, reference: str, version: in
             raise InvalidInput("The id of a prompt names one version already; leave the version out.")
         query = select(*_COLUMNS, prompts.c.text).where(prompts.c.id == canonical, _visible(org_id))
     else:
-        query = _meant(org_id, reference)
+        query = newest_by_name(org_id, reference)
     # What could never have been stored is not asked for: databases refuse some of it, such as a NUL.
     possible = is_id(canonical) or _NAME.fullmatch(reference) is not None
     row: Any = connection.execute(query).first() if possible else None
@@ -270,7 +270,7 @@ def _newest(org_id: str, name: str) -> Select[Any]:
     return query.order_by(prompts.c.version.desc()).limit(1)
 
 
-def _meant(org_id: str, name: str) -> Select[Any]:
+def newest_by_name(org_id: str, name: str) -> Select[Any]:
     """What a name means now: two looks into an index at most, however many versions there have been."""
     own, shared = (
         _newest(owner, name).with_only_columns(prompts.c.id).scalar_subquery() for owner in (org_id, SHARED_ORG)
@@ -282,8 +282,9 @@ def _unknown(connection: Connection, org_id: str, reference: str) -> UnknownProm
     hint = ""
     if len(reference) <= LONGEST_NAME and not is_id(reference.lower()):
         names = connection.execute(select(prompts.c.name).where(_visible(org_id)).distinct()).scalars()
-        close = get_close_matches(reference, sorted(names), n=1, cutoff=0.6)
-        hint = f" Did you mean {close[0]!r}?" if close else ""
+        by_sound = {name.lower(): name for name in sorted(names)}
+        close = get_close_matches(reference.lower(), by_sound, n=1, cutoff=0.6)
+        hint = f" Did you mean {by_sound[close[0]]!r}?" if close else ""
     shown = reference if len(reference) <= LONGEST_NAME else f"{reference[:LONGEST_NAME]}…"
     return UnknownPrompt(
         f"There is no prompt {shown!r}.{hint} `docmill prompts list` shows those there are.", prompt=shown
