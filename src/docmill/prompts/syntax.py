@@ -197,8 +197,9 @@ class _Places:
 
 def _variable(body: str, line: int, column: int) -> Variable:
     head, colon, rest = body.partition(":")
-    path, bar, fields = (rest if colon else body).partition("|")
-    if colon:
+    formatted = bool(colon) and "." not in head  # Else the colon belongs to a key, as in entity.cbc:ID.
+    path, bar, fields = (rest if formatted else body).partition("|")
+    if formatted:
         kind = {Kind.ARRAY.value: Kind.ARRAY, Kind.OBJECT.value: Kind.OBJECT}.get(head.strip())
         if kind is None:
             raise _unknown(f"{head.strip()}:", body)

@@ -204,10 +204,11 @@ def test_items_that_are_no_mappings_are_passed_over() -> None:
 
 
 def test_keys_may_be_any_words_and_blanks_around_them_do_not_count() -> None:
-    entity = {"Rechnungs-Nr": "7", "net total": 3, "größe": [{"id": 1}]}
+    entity = {"Rechnungs-Nr": "7", "net total": 3, "größe": [{"id": 1}], "cbc:ID": {"a,b": "x"}}
     assert filled("{! entity.Rechnungs-Nr } {!entity . net total} {!Array: entity.größe | id , no }", entity) == (
         "7 3 id: 1, no: "
     )
+    assert filled("{!entity.cbc:ID.a,b} {!Object:entity|cbc:ID.a}", entity) == "x cbc:ID.a: "
 
 
 def test_two_marks_in_a_row_stand_for_the_beginning_of_a_variable() -> None:
