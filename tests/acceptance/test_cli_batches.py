@@ -105,7 +105,7 @@ def test_a_bad_submission_is_wrong_use_and_leaves_nothing(
 
 def test_a_missing_file_is_named(mill: Mill) -> None:
     answer = mill("batch", "submit", "plain", "--from", "nowhere.txt")
-    assert (answer.code, answer.err) == (1, "error: nowhere.txt: No such file or directory.\n")
+    assert (answer.code, answer.err) == (2, "error: Cannot read nowhere.txt: No such file or directory.\n")
 
 
 def test_submitting_the_same_batch_twice_is_submitting_once(mill: Mill) -> None:

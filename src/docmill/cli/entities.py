@@ -1,14 +1,13 @@
 """Entities of a batch as people give them: on the command line, one per line of a file, or as lines of JSON."""
 
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from docmill.cli.errors import WrongUse
-from docmill.cli.templates import STDIN
+from docmill.cli.sources import STDIN, read_text
 
 _KEYS = frozenset({"entity", "title", "metadata"})
+_MOST_BYTES = 1 << 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,10 +25,10 @@ def read_entities(given: Sequence[str], file: str | None) -> list[EntityLine]:
         raise WrongUse("Give entities or --from, not both.")
     if file is None:
         lines = [EntityLine(entity=entity) for entity in given]
-    elif file in ("-", STDIN):
-        lines = parse_lines(_decoded(sys.stdin.buffer.read(), "stdin").splitlines(), "stdin")
     else:
-        lines = parse_lines(_decoded(Path(file).read_bytes(), file).splitlines(), file)
+        piped = file in ("-", STDIN)
+        text = read_text(STDIN if piped else file, _MOST_BYTES)
+        lines = parse_lines(text.splitlines(), "stdin" if piped else file)
     if not lines:
         raise WrongUse("There is no entity; name some as TYPE:ID, or give a file with --from.")
     return lines
@@ -60,10 +59,3 @@ def _parse(line: str, place: str) -> EntityLine:
     if not isinstance(entity, str) or not isinstance(title, str) or not isinstance(metadata, dict):
         raise WrongUse(f'{place}: write {{"entity": "TYPE:ID", "title": "…", "metadata": {{…}}}}; entity is needed.')
     return EntityLine(entity=entity, title=title, metadata=metadata)
-
-
-def _decoded(data: bytes, place: str) -> str:
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise WrongUse(f"{place} is not UTF-8: {error.reason} at byte {error.start}.") from None

@@ -7,13 +7,15 @@ from collections.abc import Sequence
 from cyclopts import App, CycloptsError
 
 from docmill import __version__
-from docmill.cli import batches, database, doctor, jobs, templates, worker
+from docmill.cli import batches, database, doctor, jobs, prompts, templates, worker
 from docmill.cli.errors import EXIT_INTERRUPTED, EXIT_PIPE, EXIT_WRONG_USE, WrongUse, exit_code, report
 from docmill.cli.help import HelpText
+from docmill.cli.sources import STDIN
 
 EXAMPLES = """\
 Examples:
   docmill templates add invoice.yaml         store a template
+  docmill prompts set InvoiceTotal ask.txt   store what a model is asked
   docmill jobs submit invoice document:42    start a job for one document
   docmill worker                             run what is due, until Ctrl-C
   docmill jobs list                          see how jobs stand
@@ -35,7 +37,7 @@ def build() -> App:
         help_formatter=HelpText(),
         version=f"docmill {__version__}",
     )
-    for group in (templates.app, jobs.app, batches.app, database.app):
+    for group in (templates.app, prompts.app, jobs.app, batches.app, database.app):
         group.help_epilogue = ""
         app.command(group)
     app.command(worker.run_worker, name="worker", help_epilogue="")
@@ -67,12 +69,12 @@ def run(arguments: Sequence[str]) -> int:
 def _call(arguments: Sequence[str], *, as_json: bool) -> int:
     app = build()
     # A lone dash is stdin; the parser would take it for an option.
-    if arguments and arguments[0] == "templates":
-        arguments = [templates.STDIN if word == "-" else word for word in arguments]
+    if arguments and arguments[0] in ("templates", "prompts"):
+        arguments = [STDIN if word == "-" else word for word in arguments]
     if arguments and arguments[0] == "batch":
         before = ["", *arguments]
         arguments = [
-            templates.STDIN if (option, word) == ("--from", "-") else word
+            STDIN if (option, word) == ("--from", "-") else word
             for option, word in zip(before, arguments, strict=False)
         ]
     app.suppress_keyboard_interrupt = False
