@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 
 from docmill.db.tables import batches, jobs
 from docmill.model.statuses import FINISHED_JOBS
@@ -87,10 +87,10 @@ def accounts(fleet: Fleet, batch_id: str) -> list[str]:
     """Where the batch's row, its jobs and its limit disagree, at one moment."""
     with fleet.database.read() as connection:
         row = connection.execute(select(batches).where(batches.c.id == batch_id)).one()
-        members = connection.execute(select(jobs.c.status, jobs.c.held).where(jobs.c.batch_id == batch_id))
-        stand = Counter(
-            "finished" if status in FINISHED_JOBS else "held" if held else "active" for status, held in members
-        )
+        counted = select(jobs.c.status, jobs.c.held, func.count()).group_by(jobs.c.status, jobs.c.held)
+        stand: Counter[str] = Counter()
+        for status, held, number in connection.execute(counted.where(jobs.c.batch_id == batch_id)):
+            stand["finished" if status in FINISHED_JOBS else "held" if held else "active"] += number
     found = []
     if stand["active"] > row.max_active:
         found.append(f"{stand['active']} jobs are active, {row.max_active} may be")
