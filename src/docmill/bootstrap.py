@@ -189,7 +189,12 @@ def plugin_modules(modules: tuple[str, ...]) -> tuple[str, ...]:
     """Where steps, processors and loaders are declared: built in, by entry point, and in these modules."""
     from importlib.metadata import entry_points
 
-    names = ["docmill.steps.finish", *(point.module for point in entry_points(group=ENTRY_POINTS)), *modules]
+    names = [
+        "docmill.steps.finish",
+        "docmill.steps.undo",
+        *(point.module for point in entry_points(group=ENTRY_POINTS)),
+        *modules,
+    ]
     return tuple(dict.fromkeys(names))
 
 

@@ -7,7 +7,8 @@ from collections import Counter
 
 from hypothesis import HealthCheck, given, settings
 
-from docmill.testing.driver import KINDS, WORKERS, Driver
+from docmill.testing.driver import WORKERS, Driver
+from docmill.testing.kinds import KINDS
 from docmill.testing.plans import profile, programs
 from docmill.testing.sequences import Program
 from docmill.testing.stored import StoreSystem

@@ -3,26 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import fields
 
-from sqlalchemy import Connection, select, text
+from sqlalchemy import Connection, select
 
 from docmill.db.tables import templates
 from docmill.engine.batch import NewJob, StepRun
 from docmill.engine.context import to_json
-from docmill.model.errors import Deferred, PermanentError
+from docmill.model.errors import PermanentError
 from docmill.model.ids import following_id
-from docmill.model.statuses import FINISHED_JOBS, JobStatus
 from docmill.plugin import FollowUp
-
-_AGAIN = 2.0
-"""Seconds until a step looks again whether the follow-up of an earlier run has ended."""
-
-_LIVE = ", ".join(f"'{status}'" for status in JobStatus if status not in FINISHED_JOBS)
-
-# The statuses stand in the text, as in the partial index that answers this.
-_UNDER_WAY = text(f"""
-select id from processing_jobs
-where org_id = :org_id and entity_type = :entity_type and entity_id = :entity_id and family = :family
-  and status in ({_LIVE}) and id <> :own and id <> :new""")
 
 _FIELDS = tuple(field.name for field in fields(FollowUp))
 
@@ -66,16 +54,8 @@ def _resolve(connection: Connection, run: StepRun, wanted: FollowUp, index: int)
         raise PermanentError(
             f"The follow-up job names the template {wanted.template!r}, which does not exist; register it first."
         )
-    new_id = following_id(run.job.id, "follow-up", run.step.position, run.run, index)
-    about = {"org_id": run.job.org_id, "entity_type": wanted.entity_type, "entity_id": wanted.entity_id}
-    other = connection.execute(
-        _UNDER_WAY, {**about, "family": wanted.template, "own": run.job.id, "new": new_id}
-    ).scalar()
-    if other is not None:
-        # It may have read what was there before this run, so it cannot stand for the one that is wanted now.
-        raise Deferred(f"Job {other}, which does the same as the follow-up job, is still under way.", delay=_AGAIN)
     return NewJob(
-        id=new_id,
+        id=following_id(run.job.id, "follow-up", run.step.position, run.run, index),
         template_id=template_id,
         org_id=run.job.org_id,
         entity_type=wanted.entity_type,
@@ -85,4 +65,5 @@ def _resolve(connection: Connection, run: StepRun, wanted: FollowUp, index: int)
         priority=wanted.priority,
         created_by=run.job.created_by,
         parent_job_id=run.job.id,
+        unless_active=True,
     )

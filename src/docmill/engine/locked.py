@@ -114,6 +114,15 @@ class LockedJob:
         return entity_slot(head.org_id, head.entity_type, head.entity_id)
 
     @property
+    def left_waiting(self) -> list[int]:
+        """Positions whose question has lost its point: no longer waiting, and not because they were answered."""
+        return [
+            position
+            for position, before, after, reason in self.transitions
+            if before == "WAITING" and position is not None and after != "COMPLETED" and reason != "answered"
+        ]
+
+    @property
     def version(self) -> int:
         """The version the job has once this transaction commits."""
         return self.was.version + 1 if self.changed else self.was.version

@@ -27,50 +27,12 @@ from docmill.engine.state import JobState
 from docmill.model.statuses import StepStatus
 from docmill.templates.plan import Plan
 from docmill.testing.invariants import check_change, check_state
+from docmill.testing.kinds import kind_of
 from docmill.testing.oracle import Oracle
 from docmill.testing.sequences import Choice, Deed, Program
 from docmill.testing.system import Lease, Report, System
 
 WORKERS = ("ann", "bob", "cyd")
-
-KINDS = frozenset(
-    {
-        "submit",
-        "submit: held",
-        "free",
-        "free refused",
-        "claim",
-        "checkpoint",
-        "complete",
-        "join",
-        "fail: retry",
-        "fail: retry after",
-        "fail: permanent",
-        "fail: attempts used up",
-        "fail: apply",
-        "skip",
-        "defer",
-        "suspend",
-        "answer: complete",
-        "answer: applied",
-        "answer: fail",
-        "answer: reopen",
-        "answer refused",
-        "release",
-        "crash",
-        "crash: last",
-        "stale refused",
-        "repeat accepted",
-        "cancel",
-        "cancel refused",
-        "rerun: keep",
-        "rerun: drop",
-        "rerun: held",
-        "rerun refused",
-        "tick",
-    }
-)
-"""Everything a long enough run must have done at least once; `Driver.done` counts them."""
 
 
 class Mismatch(AssertionError):
@@ -346,37 +308,12 @@ class Driver:
         for report in reports:
             before = self.oracle.snapshot(report.job_id)
             expected.append(self.oracle.offer(report.job_id, report.event))
-            self.done[self._kind(report, before, expected[-1])] += 1
+            after = self.oracle.snapshot(report.job_id)
+            self.done[kind_of(report, before, after, accepted=expected[-1])] += 1
         got = list(self.system.report(reports))
         self.trace.append(f"report {[(r.job_id, r.event) for r in reports]} -> {got}")
         self._expect(got == expected, f"answered {got}, expected {expected}")
         self._last_batch = list(reports)
-
-    def _kind(self, report: Report, before: JobState, accepted: bool) -> str:
-        """Under which name the report is counted."""
-        after = self.oracle.snapshot(report.job_id)
-        event = report.event
-        old, new = before.steps[event.position], after.steps[event.position]
-        if not accepted:
-            if isinstance(event, Answered) and event.epoch == old.epoch:
-                return "answer refused"
-            return "stale refused" if event.epoch != old.epoch else "late refused"
-        if old == new and not isinstance(event, Checkpointed):
-            return "repeat accepted"
-        if old.status is StepStatus.WAITING:
-            return _kind_of_answer(event, applied=new.status is StepStatus.READY)
-        if isinstance(event, Failed):
-            return _kind_of_failure(event, failed=new.status is StepStatus.FAILED)
-        names: dict[type[StepEvent], str] = {
-            Checkpointed: "checkpoint",
-            Completed: "complete",
-            Skipped: "skip",
-            Deferred: "defer",
-            Suspended: "suspend",
-            Released: "release",
-            Crashed: "crash",
-        }
-        return names[type(event)]
 
     def _pick(self, leases: Sequence[Lease], choice: Choice) -> Lease | None:
         return leases[choice.pick % len(leases)] if leases else None
@@ -404,28 +341,6 @@ class Driver:
 
     def _fail(self, message: str) -> None:
         raise Mismatch("\n".join([message, "after:", *self.trace]))
-
-
-def _kind_of_answer(event: StepEvent, *, applied: bool) -> str:
-    match event:
-        case Answered():
-            return "answer: applied" if applied else "answer: complete"
-        case Reopened():
-            return "answer: reopen"
-        case Failed():
-            return "answer: fail"
-        case _:
-            return "answer: complete"
-
-
-def _kind_of_failure(event: Failed, *, failed: bool) -> str:
-    if event.permanent:
-        return "fail: permanent"
-    if failed:
-        return "fail: attempts used up"
-    if event.result is not None:
-        return "fail: apply"
-    return "fail: retry" if event.retry_after is None else "fail: retry after"
 
 
 def _difference(got: JobState, expected: JobState) -> str:
