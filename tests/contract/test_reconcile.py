@@ -30,6 +30,9 @@ TABLES = (
 )
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 
+# SQLite has one writer: there is nobody else to be in the middle of anything.
+ON_POSTGRES = pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
+
 
 @dataclass
 class Shelf:
@@ -292,9 +295,8 @@ def test_a_job_that_becomes_active_after_the_look_reads_what_was_left(shelf: She
         assert seen.result(30) == ["1"]
 
 
+@ON_POSTGRES
 def test_a_job_that_is_being_submitted_is_seen(shelf: Shelf) -> None:
-    if not is_postgres(shelf):
-        pytest.skip("SQLite has one writer: nothing is being submitted while it is us")
     shelf.reconcile(["one"])
     job = shelf.other_job()
     submitted, looked = Event(), Event()
@@ -315,10 +317,9 @@ def test_a_job_that_is_being_submitted_is_seen(shelf: Shelf) -> None:
         end.result(30)
 
 
+@ON_POSTGRES
 def test_a_reference_that_is_being_written_holds_its_row(world: World, action: str) -> None:
     shelf = made(world, action)
-    if not is_postgres(shelf):
-        pytest.skip("SQLite has one writer: nothing is being written while it is us")
     shelf.reconcile(["one"])
     link = text("insert into links values ('l', :id)")
     with shelf.world.database.write() as writing:
@@ -328,9 +329,8 @@ def test_a_reference_that_is_being_written_holds_its_row(world: World, action: s
     assert shelf.all("select chunk_id from links") == [chunk_id(0, "one")]
 
 
+@ON_POSTGRES
 def test_submissions_of_thousands_take_few_locks(shelf: Shelf) -> None:
-    if not is_postgres(shelf):
-        pytest.skip("SQLite takes no such locks")
     plan = single_step()
     store = shelf.world.store
     with store.session.writing(), store.sql.transaction():
