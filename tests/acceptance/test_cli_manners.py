@@ -14,7 +14,7 @@ COMMANDS = [
     ("templates",),
     ("templates", "validate"),
     ("templates", "show"),
-    ("templates", "add"),
+    ("templates", "import"),
     ("templates", "list"),
     ("jobs",),
     ("jobs", "submit"),

@@ -76,7 +76,7 @@ def test_a_broken_template_is_refused_by_its_name(mill: Mill, text: str, code: s
     assert code in {fault["code"] for fault in answer.data["templates"][0]["faults"]}
 
 
-@pytest.mark.parametrize("command", ["validate", "add", "show"])
+@pytest.mark.parametrize("command", ["validate", "import", "show"])
 def test_a_file_that_cannot_be_read_is_wrong_use(mill: Mill, command: str) -> None:
     missing = mill("templates", command, "missing.yaml")
     assert (missing.code, missing.out) == (2, "")
@@ -91,11 +91,11 @@ def test_a_file_that_is_not_text_is_wrong_use(mill: Mill) -> None:
 
 
 def test_adding_makes_a_version_only_of_what_is_new(either: Mill) -> None:
-    again = either("templates", "add", "plain.yaml")
+    again = either("templates", "import", "plain.yaml")
     assert (again.code, again.out, again.err) == (0, "plain version 1 unchanged\n", "")
     changed = TEMPLATES["plain"].replace("mill.shaky", "mill.echo")
     either.write("plain.yaml", changed)
-    added = either("templates", "add", "plain.yaml", "--json")
+    added = either("templates", "import", "plain.yaml", "--json")
     (template,) = added.data["templates"]
     assert (template["name"], template["version"], template["new"]) == ("plain", 2, True)
     assert template.keys() == {
@@ -116,7 +116,7 @@ def test_adding_makes_a_version_only_of_what_is_new(either: Mill) -> None:
 def test_one_faulty_file_keeps_all_from_being_stored(mill: Mill) -> None:
     mill.write("faulty.yaml", FAULTY)
     mill.write("other.yaml", TEMPLATES["plain"].replace("name: plain", "name: other"))
-    answer = mill("templates", "add", "other.yaml", "faulty.yaml")
+    answer = mill("templates", "import", "other.yaml", "faulty.yaml")
     assert (answer.code, answer.out) == (2, "")
     assert "faulty.yaml:5:29: steps[0].type" in answer.err
     assert answer.err.endswith("error: 4 faults in 1 of 2 files; none was stored.\n")
@@ -154,5 +154,5 @@ def test_an_unknown_template_is_wrong_use(mill: Mill, name: str, says: str) -> N
 def test_an_empty_list_says_so_on_stderr_only(bare: Mill) -> None:
     answer = bare("templates", "list")
     assert (answer.code, answer.out) == (0, "")
-    assert "docmill templates add" in answer.err
+    assert "docmill templates import" in answer.err
     assert bare("templates", "list", "--json").data == {"templates": []}

@@ -10,10 +10,11 @@ from docmill import __version__
 from docmill.cli import database, doctor, jobs, templates, worker
 from docmill.cli.errors import EXIT_INTERRUPTED, EXIT_PIPE, EXIT_WRONG_USE, WrongUse, exit_code, report
 from docmill.cli.help import HelpText
+from docmill.cli.sources import STDIN
 
 EXAMPLES = """\
 Examples:
-  docmill templates add invoice.yaml         store a template
+  docmill templates import invoice.yaml      store a template
   docmill jobs submit invoice document:42    start a job for one document
   docmill worker                             run what is due, until Ctrl-C
   docmill jobs list                          see how jobs stand
@@ -67,7 +68,7 @@ def _call(arguments: Sequence[str], *, as_json: bool) -> int:
     app = build()
     if arguments and arguments[0] == "templates":
         # A lone dash is stdin; the parser would take it for an option.
-        arguments = [templates.STDIN if word == "-" else word for word in arguments]
+        arguments = [STDIN if word == "-" else word for word in arguments]
     app.suppress_keyboard_interrupt = False
     try:
         result = app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
