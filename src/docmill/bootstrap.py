@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from docmill.templates.catalogue import Catalogue
 
 ENTRY_POINTS = "docmill.plugins"
-BUILT_IN = ("docmill.steps.check", "docmill.steps.finish")
+BUILT_IN = ("docmill.steps.check", "docmill.steps.finish", "docmill.steps.undo")
 
 
 class SchemaOutdated(DocmillError):

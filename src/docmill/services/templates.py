@@ -86,6 +86,8 @@ class Templates:
     def __init__(self, database: Database, org_id: str = DEFAULT_ORG) -> None:
         self._database = database
         self._org_id = org_id
+        self._own = (templates.c.org_id == org_id, templates.c.undoes_id.is_(None))
+        """What people stored: not the templates that Docmill makes to undo jobs."""
 
     def register(self, compiled: CompiledTemplate) -> TemplateVersion:
         """Store the template as a new version, unless one with the same content exists: then that one is meant."""
@@ -116,11 +118,8 @@ class Templates:
         same = self._row(connection, templates.c.name == plan.name, templates.c.digest == compiled.digest)
         if same is not None:
             return Registration(template=_version(same), new=False)
-        newest = connection.execute(
-            select(func.max(templates.c.version)).where(
-                templates.c.org_id == self._org_id, templates.c.name == plan.name
-            )
-        ).scalar()
+        versions = select(func.max(templates.c.version)).where(*self._own, templates.c.name == plan.name)
+        newest = connection.execute(versions).scalar()
         values = {
             "id": new_id(),
             "org_id": self._org_id,
@@ -153,7 +152,7 @@ class Templates:
 
     def _missing(self, connection: Connection, name: str, version: int | None = None) -> NotFound:
         """What to say of a template or version that is not there."""
-        query = select(templates.c.name).where(templates.c.org_id == self._org_id).distinct()
+        query = select(templates.c.name).where(*self._own).distinct()
         names = sorted(connection.execute(query).scalars())
         if name in names:
             message = f"There is no version {version} of the template {name!r}. `docmill templates versions {name}`"
@@ -216,7 +215,7 @@ class Templates:
             select(*_COLUMNS, counted.c.steps, func.coalesce(running.c.jobs, 0).label("jobs"))
             .join(counted, counted.c.template_id == templates.c.id)
             .outerjoin(running, running.c.template_id == templates.c.id)
-            .where(templates.c.org_id == self._org_id, *conditions)
+            .where(*self._own, *conditions)
             .order_by(templates.c.name, templates.c.version)
         )
         for row in connection.execute(query):
@@ -230,14 +229,12 @@ class Templates:
         `processor` is a method or `service.method`; compensation methods count too.
         """
         steps = template_steps
-        conditions = [templates.c.org_id == self._org_id]
+        conditions = list(self._own)
         if step_type is not None:
             conditions.append(steps.c.step_type == step_type)
         if prompt is not None:
             conditions.append(steps.c.prompt == prompt)
-        newest = select(templates.c.name, func.max(templates.c.version).label("version")).where(
-            templates.c.org_id == self._org_id
-        )
+        newest = select(templates.c.name, func.max(templates.c.version).label("version")).where(*self._own)
         top = newest.group_by(templates.c.name).subquery()
         query: Any = (
             select(
@@ -258,7 +255,7 @@ class Templates:
             ]
 
     def _row(self, connection: Connection, *conditions: ColumnElement[bool]) -> Row[tuple[object, ...]] | None:
-        query = select(*_COLUMNS).where(templates.c.org_id == self._org_id, *conditions)
+        query = select(*_COLUMNS).where(*self._own, *conditions)
         return connection.execute(query.order_by(templates.c.version.desc()).limit(1)).first()
 
 

@@ -66,9 +66,9 @@ def compare(old: Plan, new: Plan) -> tuple[Change, ...]:
 
 
 def _of_template(before: Document, after: Document) -> Iterator[Change]:
-    for name in after:
+    for name in dict.fromkeys((*before, *after)):
         if name not in ("steps", "format"):
-            yield from _of_field(None, name, before[name], after[name])
+            yield from _of_field(None, name, before.get(name), after.get(name))
 
 
 def _of_steps(before: Document, after: Document) -> Iterator[Change]:
