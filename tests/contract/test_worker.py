@@ -3,30 +3,21 @@
 import asyncio
 import sys
 from collections import Counter
-from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
-from pathlib import Path
 from threading import Event, current_thread
 
 import pytest
 from sqlalchemy import select
 
-import docmill.steps.finish
-from docmill.db.database import Database
 from docmill.db.tables import jobs
 from docmill.engine import failpoints
-from docmill.engine.lease import LeaseSettings
-from docmill.engine.worker import Worker, WorkerSettings
 from docmill.model.errors import DatabaseUnavailable
-from docmill.plugin import ApplyContext, FollowUp, Registry, RetryableError, StepContext, processor, step
+from docmill.plugin import ApplyContext, FollowUp, RetryableError, StepContext, processor, step
 from docmill.templates.catalogue import Catalogue
 from docmill.templates.compile import compile_template
 from docmill.testing.samples import Draft, make_plan
+from docmill.testing.serving import serving
 from docmill.testing.waiting import until
 from docmill.testing.world import World
-
-LEASE = LeaseSettings(duration=60.0, heartbeat=0.2, sweep=0.1)
 
 
 @step("endless")
@@ -68,27 +59,14 @@ steps:
 """
 
 
-@contextmanager
-def serving(database: Database, run_dir: Path, *, drain: float = 0.2) -> Iterator[tuple[Worker, "Future[None]"]]:
-    """A worker in a thread of its own, and its end."""
-    registry = Registry()
-    for module in (sys.modules[__name__], docmill.steps.finish):
-        registry.add_module(module)
-    worker = Worker(database, registry, WorkerSettings(run_dir=run_dir, lease=LEASE, drain_seconds=drain))
-    with ThreadPoolExecutor(1) as thread:
-        end = thread.submit(lambda: asyncio.run(worker.run()))
-        try:
-            yield worker, end
-        finally:
-            if not end.done():
-                worker.stop()
+HERE = sys.modules[__name__]
 
 
 def test_a_step_being_claimed_when_the_drain_begins_is_given_back_uncounted(world: World) -> None:
     job_id = world.submit(make_plan([Draft(key="a", step_type="endless")]))
     asked, begun = Event(), Event()
 
-    with serving(world.database, world.run_dir) as (worker, end):
+    with serving(world.database, world.run_dir, HERE) as (worker, end):
 
         def meddle(point: str) -> None:
             if point == "drain.begun":
@@ -121,7 +99,7 @@ def test_a_worker_can_be_stopped_while_its_database_is_away(world: World) -> Non
 
     failpoints.hook(away)
     try:
-        with serving(world.database, world.run_dir) as (worker, end):
+        with serving(world.database, world.run_dir, HERE) as (worker, end):
             assert failing.wait(30)
             worker.stop()
             with pytest.raises(DatabaseUnavailable):
@@ -135,7 +113,7 @@ def test_a_follow_up_that_the_compute_wanted_survives_a_failed_apply(world: Worl
     source = PARENT.replace("TYPE", step_type)
     world.template(make_plan([], name="child", finish=Draft(key="finish", step_type="FinishProcessing")))
     job_id = world.submit(compile_template(source, catalogue=Catalogue.permissive(), source="parent").plan)
-    with serving(world.database, world.run_dir):
+    with serving(world.database, world.run_dir, HERE):
         until(lambda: world.job(job_id).status == "COMPLETED", 30.0, what="the job to complete")
         with world.looking() as connection:
             query = select(jobs.c.parent_job_id).where(jobs.c.id != job_id)

@@ -97,7 +97,7 @@ def valid(plan: Plan) -> Plan:
     """A drawn plan as the compiler makes them: the finish step of its own type, dependencies in order."""
     steps = [replace(step, depends_on=tuple(sorted(step.depends_on))) for step in plan.steps]
     steps[-1] = replace(steps[-1], step_type=FINISH_TYPE, on_failure=FailureAction.FAIL_JOB)
-    return replace(plan, steps=tuple(steps))
+    return replace(plan, service_name="s", steps=tuple(steps))
 
 
 def test_what_is_written_without_defaults_comes_back_letter_by_letter() -> None:
