@@ -352,7 +352,7 @@ def test_a_shipped_template_is_imported_where_all_it_names_is_installed(bare: Mi
     bare.write("ledger.py", "\n".join(lines))
     mill = bare.having(DOCMILL_PLUGINS="ledger")
     for prompt in (word.removeprefix("prompt ") for word in missing if word.startswith("prompt ")):
-        assert mill("prompts", "import", "-", "--name", prompt, given="Look.").code == 0
+        assert mill("prompts", "set", prompt, "-", given="Look.").code == 0
     answer = mill("templates", "import", "--shipped", "transaction-import")
     assert (answer.code, answer.out, answer.err) == (0, "transaction-import version 1 stored\n", "")
     assert mill("templates", "shipped", "transaction-import", "--json").data["missing"] == []
