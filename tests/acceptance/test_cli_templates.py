@@ -303,6 +303,12 @@ def test_a_difference_as_json(mill: Mill) -> None:
     }
 
 
+def test_what_comes_through_a_pipe_is_compared_with_what_is_stored(mill: Mill) -> None:
+    answer = mill("templates", "diff", "-", given=CHANGED)
+    assert (answer.code, answer.out.splitlines()[1:]) == (1, SAID)
+    assert mill("templates", "diff", "-", given=TEMPLATES["plain"]).code == 0
+
+
 def test_nothing_to_compare_with_is_wrong_use(mill: Mill) -> None:
     first = mill("templates", "diff", "plain")
     assert (first.code, first.out) == (2, "")

@@ -1,4 +1,4 @@
-"""`rule.check` in a job: its rules see the entity as it is, and a broken one fails the job where the template says so."""
+"""`rule.check` in a job: its rules see the entity as it is, and a broken one fails the job if the template says so."""
 
 import sys
 from collections.abc import Mapping
