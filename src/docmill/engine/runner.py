@@ -205,6 +205,8 @@ class Runner:
         if not self._lease.covers(run.state.worker):
             raise errors.LeaseLost(f"Step {planned.step_key} was taken over before it began.")
         failpoint("compute.before")
+        if run.state.failures and planned.on_retry.switch_models:
+            failpoint("model.switched")
         value = await self._compute(step_type, context, planned, scope)
         failpoint("compute.after")
         if isinstance(value, Wait):
