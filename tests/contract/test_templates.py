@@ -23,6 +23,7 @@ from docmill.testing.oracle import START
 from docmill.testing.samples import SAMPLES, Draft, chain, make_plan, single_step
 from docmill.testing.world import OTHER_ORG, World, compiled, migrate
 from tests.conftest import PostgresCopies
+from tests.contract.stories import Story
 
 RECEIPT = """\
 name: receipts
@@ -259,3 +260,30 @@ def test_steps_go_with_their_template(world: World) -> None:
     with world.database.write() as connection:
         connection.execute(text("delete from process_templates"))
     assert stored_steps(world) == []
+
+
+UNDOABLE = """\
+name: booking
+processable_type: document
+service_name: books
+compensate: true
+steps:
+  - {step_key: book, type: T, compensation_method: unbook}
+  - {step_key: check, type: T, depends_on: [book]}
+  - {step_key: finish, type: FinishProcessing}
+"""
+
+
+def test_templates_that_docmill_makes_to_undo_jobs_are_not_among_those_of_people(world: World) -> None:
+    story = Story(world, UNDOABLE)
+    story.run("book")
+    story.claim()
+    story.fail("check")
+    with world.looking() as connection:
+        stored = sorted(connection.execute(select(templates.c.name)).scalars())
+    assert stored == ["booking", "booking (undo)"]
+    store = Templates(world.database)
+    assert [each.template.name for each in store.list()] == ["booking"]
+    assert {use.name for use in store.uses(processor="unbook")} == {"booking"}
+    with pytest.raises(NotFound, match="Did you mean 'booking'"):
+        store.find("booking (undo)")
