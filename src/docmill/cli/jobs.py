@@ -211,7 +211,7 @@ def rerun(
 
 def template_to_submit(installation: "Installation", template: str) -> "TemplateVersion":
     """The stored template of this name; whoever names a file hears how to store it."""
-    from docmill.cli.templates import find_template, looks_like_file
+    from docmill.cli.template_names import find_template, looks_like_file
     from docmill.model.errors import NotFound
 
     try:
@@ -220,7 +220,7 @@ def template_to_submit(installation: "Installation", template: str) -> "Template
         if not looks_like_file(template):
             raise
         raise NotFound(
-            f"{template} is a file; store it with `docmill templates add {template}`, then submit by its name."
+            f"{template} is a file; store it with `docmill templates import {template}`, then submit by its name."
         ) from error
 
 
