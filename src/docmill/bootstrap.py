@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from docmill.templates.catalogue import Catalogue
 
 ENTRY_POINTS = "docmill.plugins"
-_BUILT_IN = ("docmill.steps.finish", "docmill.steps.generate", "docmill.ai.local")
+_BUILT_IN = ("docmill.steps.finish", "docmill.steps.undo", "docmill.steps.generate", "docmill.ai.local")
 """Modules that declare what every installation has."""
 
 

@@ -7,39 +7,15 @@ from collections import Counter
 
 from hypothesis import HealthCheck, given, settings
 
-from docmill.testing.driver import KINDS, WORKERS, Driver
+from docmill.testing.driver import WORKERS, Driver
+from docmill.testing.kinds import KINDS
 from docmill.testing.plans import profile, programs
-from docmill.testing.samples import receipt, single_step
-from docmill.testing.sequences import Choice, Deed, Program
+from docmill.testing.sequences import Program
 from docmill.testing.stored import StoreSystem
+from docmill.testing.stories import STORIES
 from docmill.testing.world import World
 
 EXAMPLES = {"sqlite": 50, "postgresql": 30}
-
-# What so few random programs may miss, told on purpose.
-POISON = Program((single_step(),), (Choice(Deed.SUBMIT), *[Choice(Deed.CLAIM, 0, 1), Choice(Deed.SWEEP)] * 3))
-FAILURES = Program(
-    (single_step(),),
-    (
-        Choice(Deed.SUBMIT),
-        *[c for detail in (2, 3, 1) for c in (*[Choice(Deed.CLAIM, 0, 1)] * 2, Choice(Deed.FAIL, 0, detail))],
-    ),
-)
-ANSWERS = Program(
-    (receipt(),),
-    (
-        Choice(Deed.SUBMIT),
-        *[Choice(Deed.CLAIM, 0, 1), Choice(Deed.JOIN)] * 8,
-        Choice(Deed.CLAIM, 0, 1),
-        Choice(Deed.SUSPEND),
-        Choice(Deed.ANSWER, 0, 1),
-        *[Choice(Deed.CLAIM, 0, 1), Choice(Deed.COMPLETE)] * 2,
-        Choice(Deed.RERUN, 0, 1),
-        Choice(Deed.CANCEL),
-        Choice(Deed.CANCEL),
-        Choice(Deed.RERUN, 0, 2),
-    ),
-)
 
 
 def test_every_answer_and_every_state_is_the_oracles(world: World) -> None:
@@ -51,7 +27,8 @@ def test_every_answer_and_every_state_is_the_oracles(world: World) -> None:
         world.check()
         done.update(driver.done)
 
-    for story in (POISON, FAILURES, ANSWERS):
+    # What so few random programs may miss.
+    for story in STORIES:
         drive(story)
 
     @given(programs(max_choices=45))

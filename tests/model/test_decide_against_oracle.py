@@ -26,7 +26,8 @@ from docmill.engine.events import (
 from docmill.engine.state import JobState, new_state
 from docmill.model.statuses import JOB_TRANSITIONS, STEP_TRANSITIONS, FailureAction, StepKind
 from docmill.templates.plan import Plan
-from docmill.testing.driver import KINDS, Driver
+from docmill.testing.driver import Driver
+from docmill.testing.kinds import KINDS
 from docmill.testing.oracle import START, Oracle
 from docmill.testing.plans import plans, profile, programs
 from docmill.testing.play import Play

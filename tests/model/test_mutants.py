@@ -15,6 +15,7 @@ from docmill.testing.driver import Driver, Mismatch
 from docmill.testing.plans import profile, programs
 from docmill.testing.pure import Decide, PureSystem
 from docmill.testing.sequences import Program
+from docmill.testing.stories import STORIES
 
 MUTANTS = {
     "no fence": ("if step.epoch != event.epoch:", "if False:"),
@@ -43,6 +44,20 @@ MUTANTS = {
         '_again(step, step.due_at or fold.now), "released"',
         '_again(step._replace(crashes=step.crashes + 1), step.due_at or fold.now), "released"',
     ),
+    "an answer comes before its question": ("    elif isinstance(event, Answered | Reopened):", "    elif False:"),
+    "an answer is not kept": ("    step = step._replace(checkpointed=True)\n    if fold", "    if fold"),
+    "an answer is not applied": ("if fold.plan.steps[position].processor:", "if False:"),
+    "an answer is applied without need": ("if fold.plan.steps[position].processor:", "if True:"),
+    "a reopened step uses an attempt": (
+        '_again(step, fold.now), "reopened"',
+        '_again(step._replace(failures=step.failures + 1), fold.now), "reopened"',
+    ),
+    "a job that is held begins": ("if fold.job.finished or fold.held:", "if fold.job.finished:"),
+    "a job is freed for good": ("    fold.held = event.held\n    fold.put_job", "    fold.put_job"),
+    "any job can be freed": ("accepted, fold.held = fold.held, False", "accepted, fold.held = True, False"),
+    "a cancelled job stays held": ("    fold.held = False\n    fold.put_job", "    fold.put_job"),
+    "what was undone is not done again": ("if plan.compensate and fold.job in", "if False and fold.job in"),
+    "what was never undone is done again": ("if plan.compensate and fold.job in", "if fold.job in"),
     "a crash too many": ("crashes >= fold.plan", "crashes > fold.plan"),
     "skips are not transitive": ("                frontier.append(position)\n", "                pass\n"),
     "the finish is skipped with dependents": ("and position != fold.plan.finish:", "and True:"),
@@ -94,5 +109,10 @@ def test_the_comparison_notices(name: str) -> None:
     def run(program: Program) -> None:
         Driver(PureSystem(broken)).run(program)
 
-    with pytest.raises(Mismatch):
+    def run_all() -> None:
+        for story in STORIES:
+            Driver(PureSystem(broken)).run(story)
         run()
+
+    with pytest.raises(Mismatch):
+        run_all()

@@ -250,6 +250,22 @@ def is_transient(error: BaseException) -> bool:
     )
 
 
+def is_collision(error: BaseException) -> bool:
+    """Whether a job that was thought new, or the only active one of its entity, is not."""
+    if isinstance(error, DBAPIError):
+        error = error.orig or error
+    import sqlite3
+
+    import psycopg
+
+    if isinstance(error, sqlite3.IntegrityError):
+        return str(error).startswith(
+            ("UNIQUE constraint failed: processing_jobs.", "UNIQUE constraint failed: processing_batches.")
+        )
+    names = ("uq_processing_jobs_active", "pk_processing_jobs", "pk_processing_batches")
+    return isinstance(error, psycopg.errors.UniqueViolation) and error.diag.constraint_name in names
+
+
 def is_refusal(error: BaseException) -> bool:
     """Whether the database refuses the data itself, so that no other attempt can succeed."""
     if isinstance(error, DBAPIError):

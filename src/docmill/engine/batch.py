@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from docmill.engine.events import Event
+from docmill.engine.issues import NewIssue
 from docmill.engine.sql.rows import JobHead
 from docmill.engine.state import StepState
 from docmill.model.ids import new_id
@@ -30,6 +31,22 @@ class NewJob:
     family: str = ""
     """At most one active job per entity and family; empty: the name of its template."""
     batch_id: str | None = None
+    held: bool = False
+    """Its batch has no room for it yet."""
+    unless_active: bool = False
+    """Not submitted, rather than refused, when the entity has an active job of this family."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewBatch:
+    """A batch to open with the jobs that name it."""
+
+    id: str
+    org_id: str
+    title: str = ""
+    max_active: int = 10
+    metadata: Mapping[str, object] = field(default_factory=dict)
+    created_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +57,8 @@ class Report:
     event: Event
     follow_ups: tuple[NewJob, ...] = ()
     """Jobs to submit with it, if it is accepted."""
+    issues: tuple[NewIssue, ...] = ()
+    """Issues to open with it, if it is accepted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +109,10 @@ class Batch:
     reports: Sequence[Report] = ()
     parts: Sequence[Part] = ()
     submissions: Sequence[NewJob] = ()
+    batches: Sequence[NewBatch] = ()
+    """Batches to open; their jobs are among the submissions."""
+    look_at: Sequence[str] = ()
+    """Batches that may have room for jobs they hold back."""
     claims: Sequence[QueueClaim] = ()
     worker: str | None = None
     check: bool = True

@@ -33,6 +33,8 @@ NAMES = (
     "submit.stored",
     "worker.registered",
     "drain.begun",
+    "batch.counted",
+    "undo.submitted",
 )
 """Every point there is; a test keeps the list true."""
 

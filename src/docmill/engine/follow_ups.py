@@ -65,4 +65,5 @@ def _resolve(connection: Connection, run: StepRun, wanted: FollowUp, index: int)
         priority=wanted.priority,
         created_by=run.job.created_by,
         parent_job_id=run.job.id,
+        unless_active=True,
     )

@@ -6,7 +6,7 @@ from random import random
 from threading import Condition, Event, Thread
 from typing import TypeVar
 
-from docmill.db.database import Database, is_transient, stood_idle
+from docmill.db.database import Database, is_collision, is_transient, stood_idle
 from docmill.engine.failpoints import FailpointRaised
 from docmill.engine.store import PlanSource, Store
 from docmill.model.errors import DatabaseUnavailable
@@ -87,7 +87,9 @@ class StoreThread:
             try:
                 return work(self.store()), attempt > 0
             except Exception as error:
+                # A collision: somebody else submitted a job for the entity of a follow-up; the next attempt sees it.
                 transient = isinstance(error, DatabaseUnavailable | FailpointRaised) or is_transient(error)
+                transient = transient or is_collision(error)
                 if stood_idle(error):
                     # We were stopped in the middle of it; or a processor takes longer than any transaction may.
                     idled += 1

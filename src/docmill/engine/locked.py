@@ -107,6 +107,15 @@ class LockedJob:
         return self.state is not self.was.state and self.state != self.was.state
 
     @property
+    def left_waiting(self) -> list[int]:
+        """Positions whose question has lost its point: no longer waiting, and not because they were answered."""
+        return [
+            position
+            for position, before, after, reason in self.transitions
+            if before == "WAITING" and position is not None and after != "COMPLETED" and reason != "answered"
+        ]
+
+    @property
     def version(self) -> int:
         """The version the job has once this transaction commits."""
         return self.was.version + 1 if self.changed else self.was.version

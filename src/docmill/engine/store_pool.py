@@ -1,15 +1,16 @@
 """Stores for services: opened when needed, kept for the next call, given up when their connection is lost."""
 
+from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from threading import Event
+from typing import TypeVar
 
-from sqlalchemy.exc import IntegrityError
-
-from docmill.db.database import Database, is_connection_lost, is_transient, unavailable
+from docmill.db.database import Database, is_collision, is_connection_lost, is_transient, unavailable
 from docmill.engine.batch import Batch, Outcome
 from docmill.engine.store import PlanSource, Store
 from docmill.model.errors import DatabaseUnavailable
 
+T = TypeVar("T")
 _ATTEMPTS = 6
 _PAUSE = 0.1
 """Seconds before the second attempt, doubled for each after it: a server that restarts is no error to a person."""
@@ -25,26 +26,32 @@ class StorePool:
 
     def commit(self, batch: Batch, *, again: Batch | None = None) -> Outcome:
         """Commit the batch. `again` is what to do instead when it has to be done once more (see `Batch.check`)."""
+        if again is None:
+            return self.work(lambda store: store.commit(batch))
+        return self.work(lambda store: store.commit(batch), again=lambda store: store.commit(again))
+
+    def work(self, work: Callable[[Store], T], *, again: Callable[[Store], T] | None = None) -> T:
+        """Do the work, which is one transaction, until it succeeds; `again`, if given, after the first attempt."""
         attempt = 1
         while True:
             store = None
             try:
                 store = self._take()
-                outcome = store.commit(batch)
+                outcome = work(store)
             except Exception as error:
                 if store is not None:
                     store.session.close()
                 mendable = is_transient(error) or isinstance(error, DatabaseUnavailable)
-                if attempt >= _ATTEMPTS or not (mendable or (_collided(error) and again)):
+                if attempt >= _ATTEMPTS or not (mendable or (is_collision(error) and again)):
                     with unavailable(self._database):
                         raise
                 # Of other connections that were open then, nothing good can be expected either.
                 if is_connection_lost(error):
                     self.close()
-                if not _collided(error):
+                if not is_collision(error):
                     Event().wait(_PAUSE * 2 ** (attempt - 1))
                 attempt += 1
-                batch = again or batch
+                work = again or work
             else:
                 self._idle.put(store)
                 return outcome
@@ -62,12 +69,3 @@ class StorePool:
                 self._idle.get_nowait().session.close()
             except Empty:
                 return
-
-
-def _collided(error: BaseException) -> bool:
-    """Whether a row that was thought new existed already."""
-    import sqlite3
-
-    import psycopg
-
-    return isinstance(error, IntegrityError | psycopg.errors.UniqueViolation | sqlite3.IntegrityError)

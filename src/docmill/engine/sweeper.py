@@ -18,6 +18,7 @@ from docmill.engine.batch import Batch, Report
 from docmill.engine.clock import database_now
 from docmill.engine.events import Crashed, Failed
 from docmill.engine.failpoints import failpoint
+from docmill.engine.sql.statements import HUNGRY_BATCHES
 from docmill.engine.store import Store
 from docmill.engine.takeover import gone_workers
 
@@ -65,6 +66,7 @@ class Sweeper:
                 ready.update(queues)
         recovered = self._drain(self._orphans, ready)
         overdue = self._drain(self._overdue, ready)
+        self._feed_batches(ready)
         with self._store.session.read() as connection:
             now = database_now(connection)
             next_due = self._store.sql.next_due(queues, now)
@@ -118,6 +120,13 @@ class Sweeper:
             total += changed
             if changed == 0 or len(reports) < _BATCH:
                 return total
+
+    def _feed_batches(self, ready: set[str]) -> None:
+        """Batches with room for jobs they hold back: those jobs were held by somebody when room was made."""
+        with self._store.session.read():
+            hungry = [batch_id for (batch_id,) in self._store.sql.query(HUNGRY_BATCHES, {"limit": _BATCH})]
+        for batch_id in hungry:
+            ready.update(self._store.commit(Batch(look_at=[batch_id])).left_ready)
 
     def _orphans(self) -> list[Report]:
         with self._store.session.read():

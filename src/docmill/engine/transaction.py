@@ -14,10 +14,14 @@ from docmill.engine.batch import Batch, NewJob, Outcome, Part, QueueClaim, Repor
 from docmill.engine.decide import Transition
 from docmill.engine.events import Claimed, Submitted
 from docmill.engine.failpoints import failpoint
+from docmill.engine.issues import NewIssue, write_issues
 from docmill.engine.locked import CHAIN_START, KnownJob, LockedJob, queue_of
+from docmill.engine.rooms import Rooms
 from docmill.engine.sql.rows import HotSql, JobHead, PartWrite, StepWrite
+from docmill.engine.sql.statements import ACTIVE_JOB
 from docmill.engine.state import JobState, StepState, new_state
-from docmill.model.errors import InvalidInput
+from docmill.engine.undoing import calls_for_undoing, copy_results, undoing_failed, undoing_of
+from docmill.model.errors import AlreadyActive, InvalidInput
 from docmill.model.statuses import JobStatus, StepStatus
 from docmill.templates.plan import Plan
 
@@ -46,6 +50,8 @@ class Transaction:
         self._new: dict[str, tuple[LockedJob, str | None]] = {}
         self._written: list[KnownJob] = []
         self._queued: dict[str, list[tuple[str, int]]] = {}
+        self._undoings: list[tuple[LockedJob, LockedJob]] = []
+        self._issues: list[tuple[LockedJob, int | None, NewIssue]] = []
         self.now: datetime
         """The database's clock, the same for all of the transaction; known once `lock` was called."""
 
@@ -84,7 +90,10 @@ class Transaction:
         follow_ups = [
             job for report, good in zip(batch.reports, accepted, strict=True) if good for job in report.follow_ups
         ]
+        self._open_issues(batch, accepted)
+        self._undo()
         self._take_in([*batch.submissions, *follow_ups], check=batch.check or bool(follow_ups))
+        self._give_room(batch)
         started = self._claim_on_the_spot(batch)
         exhausted = self._claim_from_queues(batch, started)
         self._write([part for part, good in zip(batch.parts, parts, strict=True) if good])
@@ -131,17 +140,57 @@ class Transaction:
             state = JobState(_JOB_STATUS[row.status], steps, row.run, row.held)
             self._jobs[row.head.id] = LockedJob(KnownJob(row.version, row.head, state, bytes(row.chain)), plan)
 
+    def _open_issues(self, batch: Batch, accepted: Sequence[bool]) -> None:
+        for report, good in zip(batch.reports, accepted, strict=True):
+            if good and report.issues:
+                job = self._jobs[report.job_id]
+                self._issues += [(job, getattr(report.event, "position", None), issue) for issue in report.issues]
+
+    def _undo(self) -> None:
+        """Submit the undoing of jobs that came to a bad end; an undoing that did is for people to look at."""
+        for job in list(self._jobs.values()):
+            if calls_for_undoing(job):
+                undoing = undoing_of(job, self._sql, self.now)
+                self._undoings.append((job, undoing))
+                self._new[undoing.was.head.id] = (undoing, job.was.head.id)
+            issue = undoing_failed(job)
+            if issue is not None:
+                self._issues.append((job, None, issue))
+
+    def _give_room(self, batch: Batch) -> None:
+        def load(versions: dict[str, int]) -> list[LockedJob]:
+            self._load({job_id: version for job_id, version in versions.items() if job_id not in self._jobs})
+            return [self._jobs[job_id] for job_id in versions if job_id in self._jobs]
+
+        rooms = Rooms(self._sql, self.now, load)
+        if batch.batches:
+            rooms.open(batch.batches, [job for job, _ in self._new.values()])
+        rooms.settle(list(self._jobs.values()), batch.look_at)
+
     def _take_in(self, new_jobs: Sequence[NewJob], *, check: bool) -> None:
         """Plan new jobs. An id that exists already was submitted before and is left alone."""
         if not new_jobs:
             return
         taken = self._sql.existing_jobs([job.id for job in new_jobs]) if check else set()
-        first: dict[str, tuple[JobState, list[Transition]]] = {}
+        active: dict[tuple[str, str, str, str], str] = {}
+        first: dict[tuple[str, bool], tuple[JobState, list[Transition]]] = {}
         for new in new_jobs:
             if new.id in taken:
                 continue
             taken.add(new.id)
             plan = self._plans.get(new.template_id, self._sql)
+            key = (new.org_id, new.entity_type, new.entity_id, new.family or plan.name)
+            other = active.setdefault(key, new.id)
+            if other == new.id and check:
+                other = self._active_job(key) or new.id
+            if other != new.id:
+                if new.unless_active:
+                    continue
+                raise AlreadyActive(
+                    f"{new.entity_type} {new.entity_id} has an active job of {key[3]!r} already: {other}. "
+                    "Wait for its end or cancel it.",
+                    job_id=other,
+                )
             head = JobHead(
                 new.id,
                 new.org_id,
@@ -159,12 +208,21 @@ class Transaction:
             )
             job = LockedJob(KnownJob(0, head, new_state(len(plan.steps)), CHAIN_START), plan)
             # All new jobs of a plan begin alike, so the first one is planned for all.
-            if new.template_id in first:
-                job.state, job.transitions = first[new.template_id]
+            alike = (new.template_id, new.held)
+            if alike in first:
+                job.state, job.transitions = first[alike]
             else:
-                job.fold(Submitted(), self.now)
-                first[new.template_id] = (job.state, job.transitions)
+                job.fold(Submitted(held=new.held), self.now)
+                first[alike] = (job.state, job.transitions)
             self._new[new.id] = (job, new.parent_job_id)
+
+    def _active_job(self, key: tuple[str, str, str, str]) -> str | None:
+        names = ("org_id", "entity_type", "entity_id", "family")
+        for (job_id,) in self._sql.query(ACTIVE_JOB, dict(zip(names, key, strict=True))):
+            # Unless this very transaction brings it to its end.
+            if job_id not in self._jobs or not self._jobs[job_id].state.status.finished:
+                return str(job_id)
+        return None
 
     def _claim_on_the_spot(self, batch: Batch) -> list[_Start]:
         """Steps that just became ready start here if there is a slot: no second transaction, no wake-up."""
@@ -248,17 +306,22 @@ class Transaction:
         orgs = {job_id: job.was.head.org_id for job_id, job in self._jobs.items()}
         sql, now = self._sql, self.now
         with sql.writing():
+            # Updates first: a job that ends makes room for the next active one of its entity.
+            sql.update_jobs([job.job_write(event.hash) for job, event in zip(changed, events, strict=True)], now)
             sql.insert_jobs(
                 [job.new_row(parent, event.hash) for (job, parent), event in zip(new, new_events, strict=True)], now
             )
             sql.insert_steps(inserts, now)
             sql.update_steps(updates, now)
-            sql.update_jobs([job.job_write(event.hash) for job, event in zip(changed, events, strict=True)], now)
             sql.insert_events([*events, *new_events], now)
             sql.delete_parts([(job.was.head.id, position) for job in changed for position in job.cleared])
             sql.upsert_parts(
                 [PartWrite(part.job_id, part.position, part.name, orgs[part.job_id], part.value) for part in parts], now
             )
+        for job, undoing in self._undoings:
+            copy_results(job, undoing, sql)
+            failpoint("undo.submitted")
+        write_issues(sql, self._issues, [job for job in changed if job.left_waiting], now)
         self._written = [
             *(job.known(event.hash) for job, event in zip(changed, events, strict=True)),
             *(job.known(event.hash) for (job, _), event in zip(new, new_events, strict=True)),

@@ -40,6 +40,12 @@ class Conflict(DocmillError):
     code = "conflict"
 
 
+class AlreadyActive(Conflict):
+    """The entity has an active job of this template; there is at most one at a time."""
+
+    code = "already_active"
+
+
 class InvalidInput(DocmillError):
     """What was given is malformed; the message names field and remedy."""
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, select
 
-from docmill.db.database import Database
+from docmill.db.database import Database, is_collision
 from docmill.db.tables import job_events, job_steps, jobs, templates
 from docmill.engine.batch import Batch, NewJob, Report
 from docmill.engine.bell import CONTROL, Bell
@@ -17,7 +17,7 @@ from docmill.engine.events import Cancelled, Rerun
 from docmill.engine.failpoints import failpoint
 from docmill.engine.store import PlanSource
 from docmill.engine.store_pool import StorePool
-from docmill.model.errors import Conflict, InvalidInput, NotFound, PermanentError
+from docmill.model.errors import AlreadyActive, Conflict, InvalidInput, NotFound, PermanentError
 from docmill.model.ids import DEFAULT_ORG, is_id
 from docmill.model.statuses import JobStatus, StepStatus
 from docmill.services.following import JobEvent, JobPosition, follow
@@ -129,7 +129,16 @@ class Jobs:
     def _change(self, job_id: str, event: Cancelled | Rerun, refusal: str) -> None:
         summary = self.get(job_id).summary
         job_id = summary.id
-        outcome = self._stores.commit(Batch(reports=[Report(job_id=job_id, event=event)]))
+        try:
+            outcome = self._stores.commit(Batch(reports=[Report(job_id=job_id, event=event)]))
+        except Exception as error:
+            if not is_collision(error):
+                raise
+            raise AlreadyActive(
+                f"{summary.entity_type} {summary.entity_id} has another active job of {summary.template!r}, so job "
+                f"{job_id} cannot run again now. Wait for its end or cancel it; `docmill jobs list` shows it.",
+                job_id=job_id,
+            ) from error
         failpoint("cancel.stored")
         if not outcome.accepted[0] and not _came_about(event, summary, self.get(job_id).summary):
             raise Conflict(f"Job {job_id} ({summary.status}) {refusal}.", job_id=job_id)

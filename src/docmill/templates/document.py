@@ -13,14 +13,16 @@ from docmill.model.errors import InvalidInput
 from docmill.model.statuses import FailureAction, StepKind
 from docmill.templates.plan import ALL_PREVIOUS, Plan, PlanStep, ProcessorChoice, RetryAction
 
-FORMAT = 1
+FORMAT = 2
+"""The newest. A document carries the oldest that can say what it says: older releases read what they can run."""
 Document = dict[str, Any]
 
 
 def document_from_plan(plan: Plan) -> Document:
     """The plan as plain data."""
+    newer: Document = {"undoes": True} if plan.undoes else {}
     return {
-        "format": FORMAT,
+        "format": 2 if newer else 1,
         "name": plan.name,
         "description": plan.description,
         "processable_type": plan.processable_type,
@@ -28,6 +30,7 @@ def document_from_plan(plan: Plan) -> Document:
         "service_name": plan.service_name,
         "compensate": plan.compensate,
         "steps": [_step_document(plan, step) for step in plan.steps],
+        **newer,
     }
 
 
@@ -73,9 +76,10 @@ def digest(document: Mapping[str, object]) -> str:
 
 def plan_from_document(document: Mapping[str, Any]) -> Plan:
     """The plan a stored document stands for; InvalidInput if a newer Docmill wrote it."""
-    if document.get("format") != FORMAT:
+    if document.get("format") not in range(1, FORMAT + 1):
         raise InvalidInput(
-            f"Stored template has format {document.get('format')!r}; this Docmill reads {FORMAT}. Upgrade Docmill.",
+            f"Stored template has format {document.get('format')!r}; this Docmill reads up to {FORMAT}. "
+            "Upgrade Docmill.",
             format=document.get("format"),
         )
     steps = document["steps"]
@@ -88,6 +92,7 @@ def plan_from_document(document: Mapping[str, Any]) -> Plan:
         steps=tuple(_plan_step(step, position, positions) for position, step in enumerate(steps)),
         compensate=document["compensate"],
         description=document["description"],
+        undoes=document.get("undoes", False),
     )
 
 

@@ -84,6 +84,8 @@ class Plan:
     compensate: bool = False
     """Run the compensation methods of completed steps, in reverse, when a job fails or is cancelled."""
     description: str = ""
+    undoes: bool = False
+    """Made by Docmill to undo what jobs of another plan did; see `templates.undo`."""
 
     @cached_property
     def finish(self) -> int:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 from docmill.engine.events import (
+    Answered,
     Checkpointed,
     Claimed,
     Completed,
@@ -17,6 +18,7 @@ from docmill.engine.events import (
     Deferred,
     Failed,
     Released,
+    Reopened,
     Skipped,
     StepEvent,
     Suspended,
@@ -25,43 +27,12 @@ from docmill.engine.state import JobState
 from docmill.model.statuses import StepStatus
 from docmill.templates.plan import Plan
 from docmill.testing.invariants import check_change, check_state
+from docmill.testing.kinds import kind_of
 from docmill.testing.oracle import Oracle
 from docmill.testing.sequences import Choice, Deed, Program
 from docmill.testing.system import Lease, Report, System
 
 WORKERS = ("ann", "bob", "cyd")
-
-KINDS = frozenset(
-    {
-        "submit",
-        "claim",
-        "checkpoint",
-        "complete",
-        "join",
-        "fail: retry",
-        "fail: retry after",
-        "fail: permanent",
-        "fail: attempts used up",
-        "fail: apply",
-        "skip",
-        "defer",
-        "suspend",
-        "answer: complete",
-        "answer: fail",
-        "release",
-        "crash",
-        "crash: last",
-        "stale refused",
-        "repeat accepted",
-        "cancel",
-        "cancel refused",
-        "rerun: keep",
-        "rerun: drop",
-        "rerun refused",
-        "tick",
-    }
-)
-"""Everything a long enough run must have done at least once; `Driver.done` counts them."""
 
 
 class Mismatch(AssertionError):
@@ -103,9 +74,12 @@ class Driver:
         for _ in range(limit):
             if all(self.oracle.snapshot(job).status.finished for job in self.oracle.jobs):
                 return
-            held = [*self.oracle.running(), *self.oracle.waiting()]
-            if held:
-                self._report([Report(h.job_id, Completed(position=h.position, epoch=h.epoch)) for h in held])
+            taken = [*self.oracle.running(), *self.oracle.waiting()]
+            back = [job for job in self.oracle.jobs if self.oracle.snapshot(job).held]
+            if back:
+                self._free(Choice(Deed.FREE, pick=self.oracle.jobs.index(back[0])))
+            elif taken:
+                self._report([Report(t.job_id, Completed(position=t.position, epoch=t.epoch)) for t in taken])
             else:
                 self._claim_or_wait(WORKERS[0], limit=100)
             self._compare()
@@ -118,10 +92,22 @@ class Driver:
             return self._claim(choice)
         job_id = f"{self._prefix}{len(self.oracle.jobs)}"
         plan = self._plans[len(self.oracle.jobs) % len(self._plans)]
-        self.trace.append(f"submit {job_id} {plan.name}")
-        self.oracle.submit(job_id, plan)
-        self.system.submit(job_id, plan)
-        self.done["submit"] += 1
+        held = choice.detail % 4 == 3
+        self.trace.append(f"submit {job_id} {plan.name} held={held}")
+        self.oracle.submit(job_id, plan, held)
+        self.system.submit(job_id, plan, held)
+        self.done["submit: held" if held else "submit"] += 1
+        return None
+
+    def _free(self, choice: Choice) -> None:
+        """A job's batch has room for it."""
+        job_id = self._job(choice)
+        if job_id is None:
+            return self._claim(choice)
+        got, expected = self.system.free(job_id), self.oracle.free(job_id)
+        self.trace.append(f"free {job_id} -> {got}")
+        self._expect(got == expected, f"free answered {got}, expected {expected}")
+        self.done["free" if got else "free refused"] += 1
         return None
 
     def _claim(self, choice: Choice) -> None:
@@ -169,9 +155,14 @@ class Driver:
         lease = self._pick(self.oracle.waiting(), choice)
         if lease is None:
             return self._on_running(Choice(Deed.SUSPEND, choice.pick, choice.detail))
-        deed = Deed.COMPLETE if choice.detail % 2 else Deed.FAIL
-        event = self._event(Choice(deed, choice.pick, choice.detail // 2), lease)
-        return self._report([Report(lease.job_id, event)])
+        position, epoch, detail = lease.position, lease.epoch, choice.detail
+        events: dict[int, StepEvent] = {
+            0: self._event(Choice(Deed.FAIL, choice.pick, detail // 4), lease),
+            1: self._event(Choice(Deed.COMPLETE, choice.pick, detail // 4), lease),
+            2: Reopened(position=position, epoch=epoch),
+        }
+        answered = Answered(position=position, epoch=epoch, result='"answered"')
+        return self._report([Report(lease.job_id, events.get(detail % 4, answered))])
 
     def _join(self, choice: Choice) -> None:
         """All running steps complete in one batch, in either direction: siblings must join exactly once."""
@@ -198,8 +189,11 @@ class Driver:
             Deed.DEFER,
             Deed.SWEEP,
             Deed.SKIP,
+            Deed.ANSWER,
         )
-        event = self._event(Choice(deeds[choice.detail // 8 % 8], choice.pick, choice.detail), lease)
+        event = self._event(
+            Choice(deeds[(choice.detail // 7 + choice.pick) % len(deeds)], choice.pick, choice.detail), lease
+        )
         return self._report([Report(lease.job_id, event)])
 
     def _resend(self, choice: Choice) -> None:
@@ -244,15 +238,18 @@ class Driver:
         positions = frozenset(
             {choice.detail % count, choice.pick % count} if choice.detail % 3 else {choice.pick % count}
         )
-        keep = choice.detail % 2 == 0
-        got, expected = self.system.rerun(job_id, positions, keep), self.oracle.rerun(job_id, positions, keep)
-        self.trace.append(f"rerun {job_id} {sorted(positions)} keep={keep} -> {got}")
+        keep, held = choice.detail % 2 == 0, choice.pick % 4 == 3
+        got = self.system.rerun(job_id, positions, keep, held)
+        expected = self.oracle.rerun(job_id, positions, keep, held)
+        self.trace.append(f"rerun {job_id} {sorted(positions)} keep={keep} held={held} -> {got}")
         self._expect(got == expected, f"rerun answered {got}, expected {expected}")
         self.done[("rerun: keep" if keep else "rerun: drop") if got else "rerun refused"] += 1
+        self.done["rerun: held"] += got and held
         return None
 
     _deeds: dict[Deed, Callable[["Driver", Choice], None]] = {  # noqa: RUF012 - a table of methods, never changed
         Deed.SUBMIT: _submit,
+        Deed.FREE: _free,
         Deed.CLAIM: _claim,
         Deed.CHECKPOINT: _on_running,
         Deed.COMPLETE: _on_running,
@@ -296,6 +293,8 @@ class Driver:
             case Deed.SUSPEND:
                 deadline = self.oracle.now + timedelta(days=3650) if detail % 2 else None
                 return Suspended(position=position, epoch=epoch, deadline=deadline)
+            case Deed.ANSWER:
+                return Answered(position=position, epoch=epoch, result='"answered"')
             case Deed.RELEASE:
                 return Released(position=position, epoch=epoch)
             case Deed.SWEEP:
@@ -309,35 +308,12 @@ class Driver:
         for report in reports:
             before = self.oracle.snapshot(report.job_id)
             expected.append(self.oracle.offer(report.job_id, report.event))
-            self.done[self._kind(report, before, expected[-1])] += 1
+            after = self.oracle.snapshot(report.job_id)
+            self.done[kind_of(report, before, after, accepted=expected[-1])] += 1
         got = list(self.system.report(reports))
         self.trace.append(f"report {[(r.job_id, r.event) for r in reports]} -> {got}")
         self._expect(got == expected, f"answered {got}, expected {expected}")
         self._last_batch = list(reports)
-
-    def _kind(self, report: Report, before: JobState, accepted: bool) -> str:
-        """Under which name the report is counted."""
-        after = self.oracle.snapshot(report.job_id)
-        event = report.event
-        old, new = before.steps[event.position], after.steps[event.position]
-        if not accepted:
-            return "stale refused" if event.epoch != old.epoch else "late refused"
-        if old == new and not isinstance(event, Checkpointed):
-            return "repeat accepted"
-        if old.status is StepStatus.WAITING:
-            return "answer: complete" if isinstance(event, Completed) else "answer: fail"
-        if isinstance(event, Failed):
-            return _kind_of_failure(event, failed=new.status is StepStatus.FAILED)
-        names = {
-            Checkpointed: "checkpoint",
-            Completed: "complete",
-            Skipped: "skip",
-            Deferred: "defer",
-            Suspended: "suspend",
-            Released: "release",
-            Crashed: "crash",
-        }
-        return names[type(event)]
 
     def _pick(self, leases: Sequence[Lease], choice: Choice) -> Lease | None:
         return leases[choice.pick % len(leases)] if leases else None
@@ -365,16 +341,6 @@ class Driver:
 
     def _fail(self, message: str) -> None:
         raise Mismatch("\n".join([message, "after:", *self.trace]))
-
-
-def _kind_of_failure(event: Failed, *, failed: bool) -> str:
-    if event.permanent:
-        return "fail: permanent"
-    if failed:
-        return "fail: attempts used up"
-    if event.result is not None:
-        return "fail: apply"
-    return "fail: retry" if event.retry_after is None else "fail: retry after"
 
 
 def _difference(got: JobState, expected: JobState) -> str:

@@ -16,7 +16,7 @@ from sqlalchemy import Connection, text
 from docmill.bootstrap import App, open_app
 from docmill.db.database import Database
 from docmill.engine.batch import NewJob
-from docmill.model.ids import DEFAULT_ORG
+from docmill.model.ids import DEFAULT_ORG, new_id
 from docmill.settings import load_settings
 from docmill.templates.compile import compile_template
 from docmill.testing.nursery import Nursery
@@ -199,8 +199,8 @@ class Fleet:
         template_id = self.app.templates.find(template).id
         given = metadata or {}
         return [
-            NewJob(template_id=template_id, org_id=org_id, entity_type="thing", entity_id=str(n), metadata=given)
-            for n in range(count)
+            NewJob(template_id=template_id, org_id=org_id, entity_type="thing", entity_id=new_id(), metadata=given)
+            for _ in range(count)
         ]
 
     def submit(self, template: str, count: int = 1, **metadata: object) -> list[str]:

@@ -14,7 +14,12 @@ def check_state(plan: Plan, state: JobState) -> None:
     assert state.status.finished == all(status.settled for status in statuses), (
         "finished exactly when all steps settled"
     )
-    assert state.status.finished or LIVE.intersection(statuses), "an unfinished job must have something to go on with"
+    if state.held:
+        assert state.status is JobStatus.PENDING
+        assert not LIVE.intersection(statuses), "a job that is held has begun"
+    else:
+        going = state.status.finished or LIVE.intersection(statuses)
+        assert going, "an unfinished job must have something to go on with"
     if StepStatus.IN_PROGRESS in statuses:
         assert state.status is JobStatus.IN_PROGRESS
     if state.status is JobStatus.WAITING:

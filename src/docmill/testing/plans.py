@@ -54,7 +54,7 @@ def plans(draw: st.DrawFn, max_steps: int = 6) -> Plan:
         after = draw(st.lists(st.sampled_from(allowed), unique=True, max_size=3)) if allowed else []
         drafts.append(_draft(draw, n, groups[n], tuple(f"s{m}" for m in after)))
     finish = Draft(key="finish", max_attempts=draw(st.integers(1, 2)), on_failure=draw(_ACTIONS))
-    return make_plan(drafts, name="drawn", finish=finish)
+    return make_plan(drafts, name="drawn", finish=finish, compensate=draw(st.booleans()))
 
 
 def _draft(draw: st.DrawFn, number: int, group: int, after: tuple[str, ...]) -> Draft:
@@ -71,6 +71,8 @@ def _draft(draw: st.DrawFn, number: int, group: int, after: tuple[str, ...]) -> 
         # Powers of two (and jitter in 64ths) keep every delay exact, so due times compare equal to the microsecond.
         backoff=draw(st.sampled_from([0.5, 8.0])),
         delay=draw(st.sampled_from([0.0, 0.0, 0.0, 16.0])),
+        processor=draw(st.sampled_from([None, None, "save"])),
+        compensation=draw(st.sampled_from([None, "undo"])),
     )
 
 

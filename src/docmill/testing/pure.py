@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from docmill.engine.decide import Decision, Transition, decide
-from docmill.engine.events import Cancelled, Claimed, Crashed, Event, Rerun, Submitted
+from docmill.engine.events import Cancelled, Claimed, Crashed, Event, Freed, Rerun, Submitted
 from docmill.engine.state import JobState, new_state
 from docmill.model.statuses import StepStatus
 from docmill.templates.plan import Plan
@@ -34,11 +34,14 @@ class PureSystem:
         """Everything each job was given, accepted or not."""
         self._decide = decide
 
-    def submit(self, job_id: str, plan: Plan) -> None:
+    def submit(self, job_id: str, plan: Plan, held: bool = False) -> None:
         self.plans[job_id] = plan
         self.states[job_id] = new_state(len(plan.steps))
         self.log[job_id] = []
-        self._give(job_id, Submitted())
+        self._give(job_id, Submitted(held=held))
+
+    def free(self, job_id: str) -> bool:
+        return self._give(job_id, Freed())[0]
 
     def claim(self, worker: str, limit: int, job_id: str | None = None) -> Sequence[Lease]:
         leases: list[Lease] = []
@@ -72,8 +75,8 @@ class PureSystem:
     def cancel(self, job_id: str) -> bool:
         return self._give(job_id, Cancelled())[0]
 
-    def rerun(self, job_id: str, positions: frozenset[int], keep_checkpoints: bool) -> bool:
-        return self._give(job_id, Rerun(positions=positions, keep_checkpoints=keep_checkpoints))[0]
+    def rerun(self, job_id: str, positions: frozenset[int], keep_checkpoints: bool, held: bool = False) -> bool:
+        return self._give(job_id, Rerun(positions=positions, keep_checkpoints=keep_checkpoints, held=held))[0]
 
     def snapshot(self, job_id: str) -> JobState:
         return self.states[job_id]

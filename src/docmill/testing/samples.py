@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from docmill.model.statuses import FailureAction, StepKind
-from docmill.templates.plan import Plan, PlanStep, RetryAction
+from docmill.templates.plan import Plan, PlanStep, ProcessorChoice, RetryAction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +27,8 @@ class Draft:
     on_retry: RetryAction = field(default_factory=RetryAction)
     model: Mapping[str, object] = field(default_factory=dict)
     step_type: str = "echo"
+    processor: str | None = None
+    compensation: str | None = None
 
 
 def make_plan(
@@ -71,6 +73,8 @@ def _step(draft: Draft, position: int, depends_on: tuple[int, ...], group: int |
         on_failure=draft.on_failure,
         on_retry=draft.on_retry,
         model=draft.model,
+        processor=() if draft.processor is None else (ProcessorChoice(when=None, method=draft.processor),),
+        compensation=draft.compensation,
         finish=group is not None,
     )
 

@@ -14,6 +14,8 @@ class Deed(StrEnum):
     """What a choice does."""
 
     SUBMIT = "submit"
+    FREE = "free"
+    """A job that was held back gets room in its batch."""
     CLAIM = "claim"
     CHECKPOINT = "checkpoint"
     COMPLETE = "complete"
@@ -37,6 +39,7 @@ class Deed(StrEnum):
 
 WEIGHTS = {
     Deed.SUBMIT: 2,
+    Deed.FREE: 2,
     Deed.CLAIM: 12,
     Deed.CHECKPOINT: 2,
     Deed.COMPLETE: 8,
@@ -44,8 +47,8 @@ WEIGHTS = {
     Deed.FAIL: 6,
     Deed.SKIP: 2,
     Deed.DEFER: 1,
-    Deed.SUSPEND: 3,
-    Deed.ANSWER: 3,
+    Deed.SUSPEND: 4,
+    Deed.ANSWER: 4,
     Deed.RELEASE: 1,
     Deed.SWEEP: 3,
     Deed.STALE: 3,

@@ -1,11 +1,12 @@
 """The real store behind the driver's `System`: the same programs that drive `decide` drive SQLite and PostgreSQL."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from docmill.db.tables.workers import WorkerStatus
 from docmill.engine.batch import Batch, Outcome, QueueClaim, StepRun
 from docmill.engine.batch import Report as StoredReport
-from docmill.engine.events import Cancelled, Claimed, Rerun
+from docmill.engine.events import Cancelled, Claimed, Freed, Rerun
 from docmill.engine.locked import SUSPECT
 from docmill.engine.state import JobState
 from docmill.engine.store import Store
@@ -38,11 +39,14 @@ class StoreSystem:
         self._jobs: dict[str, str] = {}
         self._states: dict[str, JobState] | None = None
 
-    def submit(self, job_id: str, plan: Plan) -> None:
+    def submit(self, job_id: str, plan: Plan, held: bool = False) -> None:
         stored_id = derived_id("job", job_id)
         self._jobs[stored_id] = job_id
         new = self._world.new_job(plan, id=stored_id)
-        self._commit(Batch(submissions=[new]))
+        self._commit(Batch(submissions=[replace(new, held=held)]))
+
+    def free(self, job_id: str) -> bool:
+        return self.report_events(job_id, Freed())[0]
 
     def claim(self, worker: str, limit: int, job_id: str | None = None) -> Sequence[Lease]:
         worker_id = derived_id("worker", worker)
@@ -74,7 +78,7 @@ class StoreSystem:
         batch = [StoredReport(job_id=derived_id("job", job_id), event=event) for job_id, event in reports]
         return self._commit(Batch(reports=batch)).accepted
 
-    def report_events(self, job_id: str, *events: Claimed | Cancelled | Rerun) -> Sequence[bool]:
+    def report_events(self, job_id: str, *events: Claimed | Freed | Cancelled | Rerun) -> Sequence[bool]:
         batch = [StoredReport(job_id=derived_id("job", job_id), event=event) for event in events]
         return self._commit(Batch(reports=batch)).accepted
 
@@ -94,8 +98,9 @@ class StoreSystem:
     def cancel(self, job_id: str) -> bool:
         return self.report_events(job_id, Cancelled())[0]
 
-    def rerun(self, job_id: str, positions: frozenset[int], keep_checkpoints: bool) -> bool:
-        return self.report_events(job_id, Rerun(positions=positions, keep_checkpoints=keep_checkpoints))[0]
+    def rerun(self, job_id: str, positions: frozenset[int], keep_checkpoints: bool, held: bool = False) -> bool:
+        event = Rerun(positions=positions, keep_checkpoints=keep_checkpoints, held=held)
+        return self.report_events(job_id, event)[0]
 
     def snapshot(self, job_id: str) -> JobState:
         if self._states is None:

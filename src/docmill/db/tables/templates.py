@@ -32,6 +32,7 @@ templates = Table(
     Column("digest", String(64), nullable=False),
     Column("definition", JsonText, nullable=False),
     Column("created_at", UtcTime, nullable=False),
+    Column("undoes_id", IdType),
     UniqueConstraint("org_id", "name", "version"),
     UniqueConstraint("org_id", "name", "digest"),
 )

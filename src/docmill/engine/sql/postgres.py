@@ -1,6 +1,6 @@
 """The hot statements on PostgreSQL: arrays in, one round trip for all writes of a batch (pipeline mode)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 from psycopg import Connection, Cursor, Pipeline
 
-from docmill.engine.sql.arrays import bytes_array, plain_array, text_array, time_array
+from docmill.engine.sql.arrays import bytes_array, plain_array, step_columns, text_array
 from docmill.engine.sql.rows import (
     Beginning,
     Candidate,
@@ -22,6 +22,7 @@ from docmill.engine.sql.rows import (
     StepWrite,
     WrongCount,
 )
+from docmill.engine.sql.statements import Statement
 from docmill.engine.state import StepState
 from docmill.model.statuses import SkipReason, StepStatus
 
@@ -219,6 +220,15 @@ class PostgresSql:
             {queue: cursor.fetchall() for queue, cursor in waiting.items()},
         )
 
+    def query(self, statement: Statement, parameters: Mapping[str, object]) -> list[Any]:
+        return self._raw.execute(statement.postgres, parameters).fetchall()
+
+    def run_each(self, statement: Statement, rows: Sequence[Mapping[str, object]]) -> int:
+        cursors = [self._raw.execute(statement.postgres, row) for row in rows]
+        if cursors and self._pipeline is not None:
+            self._pipeline.sync()
+        return sum(cursor.rowcount for cursor in cursors)
+
     def load_template(self, template_id: str) -> dict[str, object] | None:
         rows = self._fetch("select definition from process_templates where id = %s", [template_id])
         return rows[0][0] if rows else None
@@ -298,7 +308,7 @@ class PostgresSql:
 
     def insert_steps(self, rows: Sequence[StepWrite], now: datetime) -> None:
         if rows:
-            parameters = _step_columns(rows, now)
+            parameters = step_columns(rows, now)
             parameters["org_id"] = plain_array([row.org_id for row in rows])
             parameters["step_key"] = text_array([row.step_key for row in rows])
             parameters["rank"] = plain_array([row.rank for row in rows])
@@ -306,7 +316,7 @@ class PostgresSql:
 
     def update_steps(self, rows: Sequence[StepWrite], now: datetime) -> None:
         if rows:
-            parameters = _step_columns(rows, now)
+            parameters = step_columns(rows, now)
             parameters["old_epoch"] = plain_array([row.old_epoch for row in rows])
             self._write("update_steps", UPDATE_STEPS, parameters, len(rows))
 
@@ -373,24 +383,3 @@ class PostgresSql:
     def next_due(self, queues: Sequence[str], now: datetime) -> datetime | None:
         value: datetime | None = self._fetch(NEXT_DUE, [now, text_array(queues)])[0][0]
         return value
-
-
-def _step_columns(rows: Sequence[StepWrite], now: datetime) -> dict[str, object]:
-    states = [row.state for row in rows]
-    return {
-        "now": now,
-        "job_id": plain_array([row.job_id for row in rows]),
-        "position": plain_array([row.position for row in rows]),
-        "queue": text_array([row.queue for row in rows]),
-        "status": plain_array([state.status._value_ for state in states]),
-        "epoch": plain_array([state.epoch for state in states]),
-        "failures": plain_array([state.failures for state in states]),
-        "crashes": plain_array([state.crashes for state in states]),
-        "checkpointed": plain_array([state.checkpointed for state in states]),
-        "worker_id": plain_array([state.worker for state in states]),
-        "due_at": time_array([state.due_at for state in states]),
-        "deadline_at": time_array([state.deadline for state in states]),
-        "reason": plain_array([state.reason and state.reason._value_ for state in states]),
-        "result": text_array([row.result for row in rows]),
-        "error": text_array([row.error for row in rows]),
-    }

@@ -1,10 +1,11 @@
 """Rows as the hot SQL moves them, and the protocol both dialects implement."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
+from docmill.engine.sql.statements import Statement
 from docmill.engine.state import StepState
 
 CLEAR = ""
@@ -142,6 +143,12 @@ class HotSql(Protocol):
 
     def load(self, ids: Sequence[str]) -> tuple[list[JobRow], list[StepRow]]:
         """Jobs that are already locked, and all their stored steps, without results."""
+
+    def query(self, statement: Statement, parameters: Mapping[str, object]) -> list[Any]:
+        """The rows of a statement that is not hot."""
+
+    def run_each(self, statement: Statement, rows: Sequence[Mapping[str, object]]) -> int:
+        """Run it once for each row of parameters; how many rows it changed in all."""
 
     def load_template(self, template_id: str) -> dict[str, object] | None:
         """The stored document of a template version."""

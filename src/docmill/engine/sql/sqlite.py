@@ -1,9 +1,10 @@
 """The hot statements on SQLite. The caller holds the write lock, so what is read stays true until it commits."""
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from typing import Any
 
 import orjson
 
@@ -22,6 +23,7 @@ from docmill.engine.sql.rows import (
     StepWrite,
     WrongCount,
 )
+from docmill.engine.sql.statements import Statement
 from docmill.engine.state import StepState
 from docmill.model.statuses import JobStatus, SkipReason, StepStatus
 
@@ -125,6 +127,12 @@ class SqliteSql:
     def begin(self, ids: Sequence[str], *, wait: bool, queues: Sequence[str] = ()) -> Beginning:
         locked = dict(self._raw.execute(LOCK_JOBS, [_array(ids)])) if ids else {}
         return Beginning(datetime.now(UTC), locked, {queue: self._waiting(queue) for queue in queues})
+
+    def query(self, statement: Statement, parameters: Mapping[str, object]) -> list[Any]:
+        return self._raw.execute(statement.sqlite, _plain(parameters)).fetchall()
+
+    def run_each(self, statement: Statement, rows: Sequence[Mapping[str, object]]) -> int:
+        return sum([self._raw.execute(statement.sqlite, _plain(row)).rowcount for row in rows])
 
     def load_template(self, template_id: str) -> dict[str, object] | None:
         row = self._raw.execute("select definition from process_templates where id = ?", [template_id]).fetchone()
@@ -266,6 +274,10 @@ class SqliteSql:
         lines = [(queue, org_id, rank) for queue in queues for org_id, rank in self._waiting(queue)]
         firsts = (self._raw.execute(NEXT_DUE, (*line, iso(now))).fetchone() for line in lines)
         return _time(min((first[0] for first in firsts if first), default=None))
+
+
+def _plain(parameters: Mapping[str, object]) -> dict[str, object]:
+    return {name: iso(value) if isinstance(value, datetime) else value for name, value in parameters.items()}
 
 
 def _array(values: Iterable[str]) -> str:

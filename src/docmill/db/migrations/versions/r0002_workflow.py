@@ -153,6 +153,7 @@ def _prompts() -> None:
 
 
 def _template_steps() -> None:
+    op.add_column("process_templates", sa.Column("undoes_id", IdType))
     op.create_table(
         "process_template_steps",
         sa.Column("template_id", IdType, nullable=False),

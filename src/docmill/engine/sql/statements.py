@@ -1,0 +1,80 @@
+"""Statements that are not hot: written once for both databases, run a row at a time.
+
+A parameter is written `:name`. What only PostgreSQL needs, the row lock, is given apart: on SQLite whoever writes is
+alone anyway.
+"""
+
+import re
+from typing import NamedTuple
+
+_PARAMETER = re.compile(r"(?<!:):(\w+)")
+
+
+class Statement(NamedTuple):
+    """One statement in both dialects."""
+
+    postgres: str
+    sqlite: str
+
+
+def statement(text: str, lock: str = "") -> Statement:
+    """The statement; `lock` is appended on PostgreSQL."""
+    return Statement(_PARAMETER.sub(r"%(\1)s", text) + lock, text)
+
+
+# The batch's row is locked after the jobs of the batch, never before: see `Transaction`.
+LOCK_BATCH = statement(
+    "select max_active, active, held from processing_batches where id = :id", lock=" for no key update"
+)
+
+INSERT_BATCH = statement("""
+insert into processing_batches (id, org_id, title, max_active, total, active, held, metadata, created_by, created_at)
+values (:id, :org_id, :title, :max_active, :total, :active, :held, :metadata, :created_by, :now)
+on conflict do nothing""")
+
+UPDATE_BATCH = statement("""
+update processing_batches set active = :active, held = :held, finished_at = :finished_at where id = :id""")
+
+# SKIP LOCKED: whoever holds the batch must not wait for a job that somebody is cancelling. What is passed over is found
+# by the sweeper.
+LOCK_HELD = statement(
+    "select id, version from processing_jobs where batch_id = :batch_id and held order by id limit :limit",
+    lock=" for no key update skip locked",
+)
+
+HUNGRY_BATCHES = statement(
+    "select id from processing_batches where held > 0 and active < max_active order by id limit :limit"
+)
+
+# No lock: an answer that is out of date makes the insert fail, which is then tried again.
+ACTIVE_JOB = statement("""
+select id from processing_jobs
+where org_id = :org_id and entity_type = :entity_type and entity_id = :entity_id and family = :family
+  and status in ('PENDING', 'IN_PROGRESS', 'WAITING')""")
+
+INSERT_UNDO_TEMPLATE = statement("""
+insert into process_templates (id, org_id, name, version, processable_type, task_type, service_name, digest,
+  definition, created_at, undoes_id)
+values (:id, :org_id, :name, :version, :processable_type, :task_type, :service_name, :digest, :definition, :now,
+  :undoes_id)
+on conflict do nothing""")
+
+TEMPLATE_VERSION = statement("select version from process_templates where id = :id")
+
+# Both rows are under the lock of their job: the one was completed before, the other is being inserted.
+COPY_RESULT = statement("""
+update processing_job_steps set result = (
+  select o.result from processing_job_steps o where o.job_id = :from_job and o.position = :from_position)
+where job_id = :job_id and position = :position""")
+
+INSERT_ISSUE = statement("""
+insert into processing_issues (id, org_id, processable_type, processable_id, job_id, position, step_key, epoch, code,
+  severity, blocking, status, title, details, answer_schema, assigned_to, created_by, created_at)
+values (:id, :org_id, :processable_type, :processable_id, :job_id, :position, :step_key, :epoch, :code,
+  :severity, :blocking, 'open', :title, :details, :answer_schema, :assigned_to, :created_by, :now)
+on conflict do nothing""")
+
+# The lock of the job guards the issues of its steps.
+WITHDRAW_ISSUES = statement("""
+update processing_issues set status = 'withdrawn', resolved_at = :now
+where job_id = :job_id and position = :position and status = 'open' and blocking""")

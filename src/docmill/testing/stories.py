@@ -1,0 +1,85 @@
+"""Programs told on purpose: what random ones may miss, for whoever must have seen it."""
+
+from docmill.model.statuses import StepKind
+from docmill.templates.plan import Plan
+from docmill.testing.samples import Draft, make_plan, receipt, single_step
+from docmill.testing.sequences import Choice, Deed, Program
+
+_CLAIM = Choice(Deed.CLAIM, 0, 1)
+
+POISON = Program((single_step(),), (Choice(Deed.SUBMIT), *[_CLAIM, Choice(Deed.SWEEP)] * 3))
+
+FAILURES = Program(
+    (single_step(),),
+    (
+        Choice(Deed.SUBMIT),
+        *[c for detail in (2, 3, 1) for c in (_CLAIM, _CLAIM, Choice(Deed.FAIL, 0, detail))],
+    ),
+)
+
+ANSWERS = Program(
+    (receipt(),),
+    (
+        Choice(Deed.SUBMIT),
+        *[_CLAIM, Choice(Deed.JOIN)] * 8,
+        _CLAIM,
+        Choice(Deed.SUSPEND),
+        Choice(Deed.ANSWER, 0, 1),
+        *[_CLAIM, Choice(Deed.COMPLETE)] * 2,
+        Choice(Deed.RERUN, 0, 1),
+        Choice(Deed.CANCEL),
+        Choice(Deed.CANCEL),
+        Choice(Deed.RERUN, 0, 2),
+    ),
+)
+
+
+def _questions(processor: str | None) -> Plan:
+    return make_plan([Draft(key="ask", kind=StepKind.EXTERNAL, processor=processor, backoff=0.5)], name="questions")
+
+
+def _asked(processor: str | None) -> Program:
+    """Answered too early, then reopened, failed and answered for good."""
+    ask = (_CLAIM, _CLAIM, Choice(Deed.SUSPEND))
+    return Program(
+        (_questions(processor),),
+        (
+            Choice(Deed.SUBMIT),
+            _CLAIM,
+            Choice(Deed.STALE, 0, 57),
+            Choice(Deed.SUSPEND),
+            Choice(Deed.ANSWER, 0, 2),
+            *ask,
+            Choice(Deed.ANSWER, 0, 0),
+            *ask,
+            Choice(Deed.ANSWER, 0, 3),
+            Choice(Deed.STALE, 0, 57),
+            Choice(Deed.RERUN, 0, 8),
+        ),
+    )
+
+
+def _saga(compensate: bool) -> Program:
+    """Cancelled in the middle and run again."""
+    plan = make_plan([Draft(key="a", compensation="undo"), Draft(key="b", group=2)], compensate=compensate)
+    return Program(
+        (plan,), (Choice(Deed.SUBMIT), _CLAIM, Choice(Deed.JOIN), _CLAIM, Choice(Deed.CANCEL), Choice(Deed.RERUN, 1, 3))
+    )
+
+
+BATCHED = Program(
+    (single_step(),),
+    (
+        Choice(Deed.SUBMIT, 0, 3),
+        Choice(Deed.FREE),
+        Choice(Deed.FREE),
+        _CLAIM,
+        Choice(Deed.DEFER, 0, 1),
+        *[_CLAIM] * 3,
+        Choice(Deed.SKIP),
+        Choice(Deed.CANCEL),
+        Choice(Deed.RERUN, 3, 1),
+    ),
+)
+
+STORIES = (POISON, FAILURES, ANSWERS, _asked(None), _asked("save"), _saga(True), _saga(False), BATCHED)
