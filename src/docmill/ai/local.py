@@ -94,10 +94,10 @@ class _Filling:
     def _smallest(self, schema: Mapping[str, Any], types: Sequence[str], depth: int) -> Any:
         if "default" in schema:
             return schema["default"]
+        if "enum" in schema:
+            return None if None in schema["enum"] else schema["enum"][0]
         if "null" in types or not types:
             return None
-        if "enum" in schema:
-            return schema["enum"][0]
         match types[0]:
             case "string":
                 return _string(schema)
