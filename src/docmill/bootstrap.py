@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from docmill.engine.bell import Bell
     from docmill.engine.worker import Worker
     from docmill.plugin import Registry
+    from docmill.prompts.store import Prompts
     from docmill.services.jobs import Jobs
     from docmill.services.models import ModelUse
     from docmill.services.templates import Templates
@@ -67,6 +68,12 @@ class App:
         return Templates(self.database)
 
     @cached_property
+    def prompts(self) -> "Prompts":
+        from docmill.prompts.store import Prompts
+
+        return Prompts(self.database)
+
+    @cached_property
     def jobs(self) -> "Jobs":
         from docmill.services.jobs import Jobs
 
@@ -79,10 +86,10 @@ class App:
 
         return ModelUse(self.database)
 
-    @cached_property
+    @property
     def catalogue(self) -> "Catalogue":
-        """What a template may name here."""
-        return catalogue_of(self.registry)
+        """What a template may name here, the prompts that are stored now included."""
+        return replace(catalogue_of(self.registry), prompts=self.prompts.known())
 
     @cached_property
     def models(self) -> "Gateway":
@@ -101,6 +108,7 @@ class App:
         from docmill.engine.lease import LeaseSettings
         from docmill.engine.pools import PoolSettings
         from docmill.engine.worker import Worker, WorkerSettings, default_pools
+        from docmill.prompts.store import resolve
 
         settings = self.settings
         pools = {pool.name: pool for pool in default_pools()}
@@ -122,6 +130,7 @@ class App:
                 children=ChildSettings(**children),
                 drain_seconds=settings.drain_seconds,
             ),
+            resolve,
             models=self.models,
         )
 

@@ -9,7 +9,7 @@ from docmill.bootstrap import open_app
 from docmill.model.ai import Answer, Request
 from docmill.model.ai_errors import ModelUnavailable
 from docmill.settings import load_settings
-from docmill.testing.scripted import Scripted
+from docmill.testing.scripted import Script, Scripted
 from tests.acceptance.mill import Mill
 
 ANSWER = Answer(text="yes", input_tokens=1000, output_tokens=500)
@@ -19,7 +19,7 @@ ANSWER = Answer(text="yes", input_tokens=1000, output_tokens=500)
 def asked(either: Mill) -> Mill:
     """Two answers of a model that costs, one of a model nobody has a price for, and six failures of a third."""
     home, url = Path(either.environment["DOCMILL_HOME"]), either.environment.get("DOCMILL_DATABASE_URL")
-    script = {"gpt-4-turbo": [ANSWER], "house": [ANSWER], "ill": [ModelUnavailable("503")]}
+    script: Script = {"gpt-4-turbo": [ANSWER], "house": [ANSWER], "ill": [ModelUnavailable("503")]}
     with open_app(load_settings(home=home, database_url=url, ai={"rate": 1000})) as app:
         app.registry.add(Scripted(script).provider())
 

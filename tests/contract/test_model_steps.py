@@ -21,6 +21,7 @@ from docmill.engine.worker import Worker, WorkerSettings
 from docmill.model.ai import Answer, FinishReason
 from docmill.model.ai_errors import ModelRateLimited, ModelUnavailable
 from docmill.plugin import Registry, StepContext, step
+from docmill.prompts.store import Prompts, resolve
 from docmill.templates.catalogue import Catalogue
 from docmill.templates.compile import compile_template
 from docmill.testing.scripted import Line, Script, Scripted
@@ -29,6 +30,7 @@ from docmill.testing.world import World
 
 CUT = Answer(text='{"total": 1', input_tokens=10, output_tokens=8000, finish=FinishReason.LENGTH)
 WHOLE = Answer(text='{"total": 12}', input_tokens=10, output_tokens=5)
+PROMPT = "what is the total?"
 SCHEMA = "{type: object, required: [total], properties: {total: {type: number}}}"
 
 
@@ -52,7 +54,8 @@ def serving(world: World, script: Script, **rules: Any) -> Iterator[Scripted]:
     gateway = Gateway(world.database, registry.providers, Rules(**rules))
     lease = LeaseSettings(duration=60.0, heartbeat=0.2, sweep=0.1)
     settings = WorkerSettings(run_dir=world.run_dir, lease=lease, drain_seconds=5.0)
-    worker = Worker(world.database, registry, settings, models=gateway)
+    Prompts(world.database).put("total", PROMPT)
+    worker = Worker(world.database, registry, settings, resolve, models=gateway)
     with ThreadPoolExecutor(1) as thread:
         end = thread.submit(lambda: asyncio.run(worker.run()))
         try:
@@ -75,7 +78,7 @@ steps:
     type: {step_type}
     kind: ai
     backoff: 0.001
-    prompt: what is the total?
+    prompt: total
 {more}  - {{step_key: finish, type: FinishProcessing}}
 """
 
@@ -166,9 +169,10 @@ def test_the_result_of_asking_has_the_text_the_data_and_what_it_took(world: Worl
         "cost": pytest.approx(0.00025),
     }
     (call,) = model.calls
-    assert (call.prompt, call.temperature) == ("what is the total?", 0.0)
+    assert (call.prompt, call.temperature) == (PROMPT, 0.0)
     (row,) = calls(world)
     assert (row.job_id, row.step_key, row.position, row.attempt) == (job_id, "ask", 0, 1)
+    assert row.prompt_id == Prompts(world.database).get("total").id
 
 
 def test_the_local_model_needs_nothing(world: World) -> None:
@@ -176,7 +180,7 @@ def test_the_local_model_needs_nothing(world: World) -> None:
         job_id = submitted(world, template(model_config="{model: 'local:echo'}"))
         assert finished(world, job_id) == "COMPLETED"
     result = world.steps(job_id)["ask"].result
-    assert (result["message"], result["data"], result["cost"]) == ("what is the total?", None, 0.0)
+    assert (result["message"], result["data"], result["cost"]) == (PROMPT, None, 0.0)
     assert [(row.provider, row.cost_nanos, row.outcome) for row in calls(world)] == [("local", 0, "answered")]
 
 
