@@ -20,7 +20,7 @@ from docmill.engine.lease import LeaseSettings
 from docmill.engine.worker import Worker, WorkerSettings
 from docmill.model.ai import Answer, FinishReason
 from docmill.model.ai_errors import ModelRateLimited, ModelUnavailable
-from docmill.plugin import Registry, StepContext, step
+from docmill.plugin import Database, Registry, StepContext, entity_loader, step
 from docmill.prompts.store import Prompts, resolve
 from docmill.templates.catalogue import Catalogue
 from docmill.templates.compile import compile_template
@@ -30,7 +30,7 @@ from docmill.testing.world import World
 
 CUT = Answer(text='{"total": 1', input_tokens=10, output_tokens=8000, finish=FinishReason.LENGTH)
 WHOLE = Answer(text='{"total": 12}', input_tokens=10, output_tokens=5)
-PROMPT = "what is the total?"
+PROMPT = "what is the total of 7?"
 SCHEMA = "{type: object, required: [total], properties: {total: {type: number}}}"
 
 
@@ -40,6 +40,12 @@ async def unschooled(ctx: StepContext) -> dict[str, object]:
     return {"total": 1 if ctx.attempt == 3 else "one"}
 
 
+@entity_loader("document")
+def load(db: Database, entity_id: str) -> dict[str, object]:
+    """What prompts may name."""
+    return {"number": 7}
+
+
 @contextmanager
 def serving(world: World, script: Script, **rules: Any) -> Iterator[Scripted]:
     """A worker with a scripted model, which answers for all bare names."""
@@ -47,14 +53,14 @@ def serving(world: World, script: Script, **rules: Any) -> Iterator[Scripted]:
     registry = Registry()
     for module in (docmill.steps.finish, docmill.steps.generate, docmill.ai.local):
         registry.add_module(module)
-    for spec in unschooled.__dict__["__docmill__"]:
+    for spec in (*unschooled.__dict__["__docmill__"], *load.__dict__["__docmill__"]):
         registry.add(spec)
     registry.add(model.provider())
     rules = {"provider": "scripted", "rate": 1e6, "burst": 1000, **rules}
     gateway = Gateway(world.database, registry.providers, Rules(**rules))
     lease = LeaseSettings(duration=60.0, heartbeat=0.2, sweep=0.1)
     settings = WorkerSettings(run_dir=world.run_dir, lease=lease, drain_seconds=5.0)
-    Prompts(world.database).put("total", PROMPT)
+    Prompts(world.database).put("total", "what is the total of {!entity.number}?")
     worker = Worker(world.database, registry, settings, resolve, models=gateway)
     with ThreadPoolExecutor(1) as thread:
         end = thread.submit(lambda: asyncio.run(worker.run()))
