@@ -146,6 +146,9 @@ class Gateway:
 
     async def _admit(self, call: ModelCall, caller: Caller, target: Target) -> Ticket:
         most_input = most_input_tokens(call)
+        if not self._prices.loaded:
+            # Its first use takes a good part of a second, which no transaction should stay open for.
+            await asyncio.get_running_loop().run_in_executor(self._threads, self._prices.load)
 
         def work(connection: Connection) -> Ticket:
             now = self._clock(connection)
