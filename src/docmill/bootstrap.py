@@ -27,7 +27,13 @@ if TYPE_CHECKING:
     from docmill.templates.catalogue import Catalogue
 
 ENTRY_POINTS = "docmill.plugins"
-_BUILT_IN = ("docmill.steps.finish", "docmill.steps.undo", "docmill.steps.generate", "docmill.ai.local")
+BUILT_IN = (
+    "docmill.steps.check",
+    "docmill.steps.finish",
+    "docmill.steps.generate",
+    "docmill.steps.undo",
+    "docmill.ai.local",
+)
 """Modules that declare what every installation has."""
 
 
@@ -221,7 +227,7 @@ def plugin_modules(modules: tuple[str, ...]) -> tuple[str, ...]:
     """Where steps, processors and loaders are declared: built in, by entry point, and in these modules."""
     from importlib.metadata import entry_points
 
-    names = [*_BUILT_IN, *(point.module for point in entry_points(group=ENTRY_POINTS)), *modules]
+    names = [*BUILT_IN, *(point.module for point in entry_points(group=ENTRY_POINTS)), *modules]
     return tuple(dict.fromkeys(names))
 
 
