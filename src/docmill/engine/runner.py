@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from docmill.engine.asking import Models
 from docmill.engine.batch import NewJob, Part, Report, StepRun
 from docmill.engine.children import Children
 from docmill.engine.context import Context, to_json
@@ -37,8 +38,10 @@ from docmill.engine.loading import Loader, Scope
 from docmill.engine.pools import Slots
 from docmill.engine.thread_call import in_thread
 from docmill.model import errors
+from docmill.model.ai import Caller, Reply, Request
 from docmill.plugin import Registry, StepType, Wait
 from docmill.templates import conditions
+from docmill.templates.output import check_output
 from docmill.templates.plan import PlanStep
 from docmill.templates.times import LONGEST, instant
 
@@ -76,6 +79,7 @@ class Runner:
         inflight: Inflight,
         children: Children,
         lease: Lease,
+        models: Models | None = None,
     ) -> None:
         self._registry = registry
         self._loader = loader
@@ -83,6 +87,7 @@ class Runner:
         self._inflight = inflight
         self._children = children
         self._lease = lease
+        self._models = models
         self._loop = asyncio.get_running_loop()
         self._tasks: dict[Key, _Running] = {}
         self._lost: set[Key] = set()
@@ -217,6 +222,7 @@ class Runner:
             note = to_json(value.note, f"the note of {planned.step_key}")
             return _End(Suspended(position=position, epoch=epoch, deadline=until, result=note))
         result = to_json(value, f"the result of {planned.step_key}")
+        _check_result(planned, step_type, result)
         return await self._conclude(run, context, step_type, result, stored=False)
 
     async def _compute(self, step_type: StepType, context: Context, planned: PlanStep, scope: Scope) -> Any:
@@ -354,11 +360,26 @@ class Runner:
     async def run_child(self, function: Callable[..., Any], arguments: tuple[object, ...], timeout: float) -> Any:
         return await self._children.run(function, arguments, timeout)
 
+    async def generate(self, request: Request, caller: Caller) -> Reply:
+        if self._models is None:
+            raise errors.PermanentError("This worker was started without a model gateway, so no step can ask a model.")
+        return await self._models.generate(request, caller)
+
 
 def _size(event: StepEvent) -> int:
     """About how many bytes the report adds to its batch."""
     result = getattr(event, "result", None)
     return 200 + (len(result) if result else 0)
+
+
+def _check_result(planned: PlanStep, step_type: StepType, result: str) -> None:
+    """Hold a result against the template's schema before it is kept: what is stored is never computed again."""
+    if planned.output_schema is None:
+        return
+    value = orjson.loads(result)
+    if step_type.output is not None:
+        value = value.get(step_type.output) if isinstance(value, dict) else None
+    check_output(planned.output_schema, value, f"The result of {planned.step_key}")
 
 
 def _needs(planned: PlanStep, step_type: StepType) -> frozenset[str]:
