@@ -129,7 +129,7 @@ def test_every_command_explains_itself_within_80_columns(bare: Mill, command: tu
     assert answer.code == 0
     assert answer.out.startswith(f"Usage: docmill {' '.join(command)}")
     assert max(len(line) for line in answer.out.splitlines()) <= 80
-    if command not in (("templates",), ("prompts",), ("jobs",), ("batch",)):
+    if command not in (("templates",), ("prompts",), ("jobs",), ("batch",), ("ai",)):
         assert "--json" in answer.out
 
 
