@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from docmill.engine.bell import Bell
     from docmill.engine.worker import Worker
     from docmill.plugin import Registry
+    from docmill.services.issues import Issues
     from docmill.services.jobs import Jobs
     from docmill.services.templates import Templates
     from docmill.templates.catalogue import Catalogue
@@ -66,6 +67,12 @@ class App:
         from docmill.services.jobs import Jobs
 
         return Jobs(self.database, self.bell)
+
+    @cached_property
+    def issues(self) -> "Issues":
+        from docmill.services.issues import Issues
+
+        return Issues(self.database, self.bell)
 
     @cached_property
     def catalogue(self) -> "Catalogue":
@@ -127,6 +134,8 @@ class App:
     def close(self) -> None:
         if "jobs" in self.__dict__:
             self.jobs.close()
+        if "issues" in self.__dict__:
+            self.issues.close()
         if "bell" in self.__dict__:
             self.bell.close()
         self.database.close()
@@ -191,6 +200,7 @@ def plugin_modules(modules: tuple[str, ...]) -> tuple[str, ...]:
 
     names = [
         "docmill.steps.finish",
+        "docmill.steps.human",
         "docmill.steps.undo",
         *(point.module for point in entry_points(group=ENTRY_POINTS)),
         *modules,

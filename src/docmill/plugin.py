@@ -19,7 +19,7 @@ parameters so: what it does not ask for is not loaded. Plain `def` steps run in 
 """
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -27,6 +27,7 @@ from types import ModuleType
 from typing import Any, Protocol, TypeVar, overload
 
 from docmill.model.errors import Deferred, DocmillError, PermanentError, RetryableError
+from docmill.model.issues import IssueSeverity
 from docmill.model.statuses import StepKind
 
 __all__ = [
@@ -34,8 +35,10 @@ __all__ = [
     "Database",
     "Deferred",
     "FollowUp",
+    "Issue",
     "PermanentError",
     "Registry",
+    "Resolution",
     "RetryableError",
     "StepContext",
     "Wait",
@@ -71,13 +74,57 @@ class FollowUp:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wait:
-    """Returned by a step that now waits for a callback or a person; without an answer by then it fails."""
+class Issue:
+    """Something a person should look at. A blocking one makes its step wait until it is resolved."""
 
-    within: timedelta | float
-    """How long: a timedelta, or seconds."""
+    code: str
+    """Stable and machine-readable, such as `total_mismatch`: lists can be searched for it."""
+    title: str
+    severity: str = "error"
+    """`info`, `warning`, `error` or `critical`."""
+    blocking: bool = False
+    details: Mapping[str, object] = field(default_factory=dict)
+    """What helps to decide: JSON-able."""
+    answer_schema: Mapping[str, object] | None = None
+    """JSON Schema of the data a resolution must bring; no data counts as null. Only for a blocking issue."""
+    assigned_to: str | None = None
+
+    def __post_init__(self) -> None:
+        if not all(isinstance(text, str) and text for text in (self.code, self.title)):
+            raise PermanentError(f"Issue {self.code!r}: code and title are texts, and not empty.")
+        if self.severity not in list(IssueSeverity):
+            known = ", ".join(IssueSeverity)
+            raise PermanentError(f"Issue {self.code!r}: severity is one of {known}, not {self.severity!r}.")
+        if not isinstance(self.assigned_to, str | None) or not isinstance(self.details, Mapping):
+            raise PermanentError(f"Issue {self.code!r}: assigned_to is a text, details is a mapping.")
+        if self.answer_schema is not None and not self.blocking:
+            raise PermanentError(f"Issue {self.code!r}: nobody waits for the answer of one that does not block.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resolution:
+    """How a person resolved an issue of this step."""
+
+    code: str
+    """Of the issue."""
+    action: str
+    """`continue`, `retry` or `fail`."""
+    data: object
+    """What the person gave; None if nothing."""
+    by: str | None
+    note: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wait:
+    """Returned by a step that now waits for a callback or a person; without an answer in time the attempt fails."""
+
+    within: timedelta | float | None = None
+    """How long: a timedelta, or seconds. None: as the template says (`answer_within`), else 30 days."""
     note: Mapping[str, object] = field(default_factory=dict)
     """What to remember while waiting, such as the id the other side gave."""
+    issue: Issue | None = None
+    """A question to a person; if it blocks, the data of its resolution is the result of the step."""
 
 
 class StepContext(Protocol):
@@ -126,6 +173,16 @@ class StepContext(Protocol):
     def follow_up(self, job: FollowUp) -> None:
         """Submit this job when the step completes."""
 
+    def issue(self, issue: Issue) -> None:
+        """Open this issue when the step completes or waits; dropped if the attempt fails.
+
+        With a blocking one the step does not complete: its result is kept, and completed with the data of the
+        resolution.
+        """
+
+    async def resolutions(self) -> Sequence[Resolution]:
+        """How earlier issues of this step were resolved, oldest first. Only for `async def` steps."""
+
 
 class Database(Protocol):
     """The transaction that completes the step, for your own tables. Never commit or roll back yourself."""
@@ -155,6 +212,9 @@ class ApplyContext(Protocol):
 
     def follow_up(self, job: FollowUp) -> None:
         """Submit this job in the same transaction."""
+
+    def issue(self, issue: Issue) -> None:
+        """Open this issue in the same transaction. It cannot block: the step completes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -52,8 +52,14 @@ MUTANTS = {
         '_again(step, fold.now)._replace(checkpointed=False), "reopened"',
         '_again(step, fold.now)._replace(checkpointed=False, failures=step.failures + 1), "reopened"',
     ),
-    "a reopened step keeps its result": ("_again(step, fold.now)._replace(checkpointed=False)", "_again(step, fold.now)"),
-    "what a question was about is forgotten": ("checkpointed=step.checkpointed or event.paid))", "checkpointed=False))"),
+    "a reopened step keeps its result": (
+        "_again(step, fold.now)._replace(checkpointed=False)",
+        "_again(step, fold.now)",
+    ),
+    "what a question was about is forgotten": (
+        "checkpointed=step.checkpointed or event.paid))",
+        "checkpointed=False))",
+    ),
     "a job that is held begins": ("if fold.job.finished or fold.held:", "if fold.job.finished:"),
     "a job is freed for good": ("    fold.held = event.held\n    fold.put_job", "    fold.put_job"),
     "any job can be freed": ("accepted, fold.held = fold.held, False", "accepted, fold.held = True, False"),

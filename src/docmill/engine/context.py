@@ -2,7 +2,7 @@
 
 import inspect
 import re
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from functools import lru_cache
@@ -16,7 +16,7 @@ from docmill.engine.batch import StepRun
 from docmill.engine.retry import attempt_settings
 from docmill.model.errors import PermanentError
 from docmill.model.ids import derived_id
-from docmill.plugin import Database, FollowUp
+from docmill.plugin import Database, FollowUp, Issue, Resolution
 
 T = TypeVar("T")
 
@@ -32,6 +32,9 @@ class Services(Protocol):
 
     async def store_part(self, run: StepRun, name: str, value: str) -> None:
         """Store a part durably; raises LeaseLost when the step is no longer ours."""
+
+    async def load_resolutions(self, run: StepRun) -> Sequence[Resolution]:
+        """How issues of this step were resolved so far."""
 
     async def run_child(self, function: Callable[..., Any], arguments: tuple[object, ...], timeout: float) -> Any:
         """Run a function in a limited child process."""
@@ -52,6 +55,7 @@ class Context:
         self._parts: dict[str, object] | None = None
         self.stopping = False
         self.follow_ups: list[FollowUp] = []
+        self.issues: list[Issue] = []
         self.job_id = job.id
         self.org_id = job.org_id
         self.entity_type = job.entity_type
@@ -96,6 +100,12 @@ class Context:
 
     def follow_up(self, job: FollowUp) -> None:
         self.follow_ups.append(job)
+
+    def issue(self, issue: Issue) -> None:
+        self.issues.append(issue)
+
+    async def resolutions(self) -> Sequence[Resolution]:
+        return await self._services.load_resolutions(self._run)
 
 
 def to_json(value: object, what: str) -> str:
@@ -164,6 +174,15 @@ class Applying:
         self.effect_key = effect_key(run)
         self.now = now
         self.follow_ups: list[FollowUp] = []
+        self.issues: list[Issue] = []
 
     def follow_up(self, job: FollowUp) -> None:
         self.follow_ups.append(job)
+
+    def issue(self, issue: Issue) -> None:
+        if issue.blocking:
+            raise PermanentError(
+                f"Issue {issue.code!r}: a processor cannot wait for a person. Raise blocking issues in a step, before "
+                "its result is applied."
+            )
+        self.issues.append(issue)

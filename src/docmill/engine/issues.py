@@ -15,7 +15,7 @@ from docmill.engine.sql.statements import FORGET_RAISED, INSERT_ISSUE, WITHDRAW_
 from docmill.model.issues import IssueSeverity
 
 RAISED = "docmill.issues"
-"""The part in which the issues that a compute raised stay with its result. Not one per run: kept results outlive runs."""
+"""The part in which the issues of a compute stay with its result. Not one per run: kept results outlive runs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +42,7 @@ def write_issues(
     moved_on: Iterable[LockedJob],
     now: datetime,
 ) -> None:
-    """Open the new ones, then withdraw what is open of steps that no longer wait: also what came too late to be asked."""
+    """Open the new ones, then withdraw those of steps that no longer wait: also what came too late to be asked."""
     sql.run_each(INSERT_ISSUE, [_row(job, position, issue, now) for job, position, issue in opened])
     left = [(job.was.head.id, position, answered) for job in moved_on for position, answered in job.left_waiting]
     sql.run_each(WITHDRAW_ISSUES, [{"job_id": job_id, "position": place, "now": now} for job_id, place, _ in left])

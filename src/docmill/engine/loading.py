@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from threading import Event
@@ -12,12 +12,13 @@ import orjson
 from sqlalchemy import Connection, select
 
 from docmill.db.database import Database, is_transient
-from docmill.db.tables import job_steps, step_parts
+from docmill.db.tables import issues, job_steps, step_parts
 from docmill.engine.batch import StepRun
 from docmill.engine.context import AppliedDatabase
 from docmill.model.errors import DatabaseUnavailable, PermanentError
+from docmill.model.issues import IssueStatus
 from docmill.model.statuses import StepStatus
-from docmill.plugin import Registry
+from docmill.plugin import Registry, Resolution
 
 T = TypeVar("T")
 log = logging.getLogger("docmill.engine")
@@ -115,6 +116,26 @@ class Loader:
             step_parts.c.job_id == run.job.id, step_parts.c.position == run.step.position
         )
         return {row.name: row.value for row in connection.execute(query)}
+
+    async def resolutions(self, run: StepRun) -> Sequence[Resolution]:
+        """How issues of the step were resolved, oldest first."""
+        return await self.read(lambda connection: self._resolutions(connection, run))
+
+    @staticmethod
+    def _resolutions(connection: Connection, run: StepRun) -> Sequence[Resolution]:
+        query = (
+            select(issues)
+            .where(
+                issues.c.job_id == run.job.id,
+                issues.c.position == run.step.position,
+                issues.c.status == IssueStatus.RESOLVED.value,
+            )
+            .order_by(issues.c.resolved_at, issues.c.id)
+        )
+        return [
+            Resolution(code=row.code, by=row.resolved_by, note=row.note, **row.resolution)
+            for row in connection.execute(query)
+        ]
 
     def close(self) -> None:
         self._closing.set()

@@ -12,6 +12,14 @@ class IssueSeverity(StrEnum):
     CRITICAL = "critical"
 
 
+class IssueAction(StrEnum):
+    """What the waiting step does when its issue is resolved."""
+
+    CONTINUE = "continue"
+    RETRY = "retry"
+    FAIL = "fail"
+
+
 class IssueStatus(StrEnum):
     """`withdrawn`: the job went on or ended without an answer, and the question has lost its point."""
 
