@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from docmill.db.tables import issues as table
 from docmill.engine import failpoints
 from docmill.engine.batch import Batch, Report, StepRun
 from docmill.engine.events import Cancelled, Completed, Failed, Suspended
@@ -293,7 +294,7 @@ def test_an_issue_that_does_not_block_is_resolved_without_data(world: World, iss
     run = ask(world, blocking(), remark)
     for wrong in ({"data": {"a": 1}}, {"action": IssueAction.RETRY}, {"action": IssueAction.FAIL}):
         with pytest.raises(AnswerUnused, match="does not block"):
-            issues.resolve(remark.id, **wrong)  # type: ignore[arg-type]
+            issues.resolve(remark.id, **wrong)
     assert issues.resolve(remark.id, note="seen").status is IssueStatus.RESOLVED
     assert step(world, run).status == "WAITING"
     with pytest.raises(AlreadyResolved):
@@ -310,7 +311,8 @@ def test_data_beside_a_failure_has_no_use(world: World, issues: Issues) -> None:
 @pytest.mark.parametrize("issue_id", [new_id(), "nonsense", ""], ids=["unknown", "word", "empty"])
 def test_an_unknown_issue_is_not_found_whatever_is_asked(issues: Issues, issue_id: str) -> None:
     asks: list[Callable[[str], object]] = [issues.get, issues.resolve, issues.unassign]
-    for ask_for in [*asks, lambda id_: issues.assign(id_, "ann"), lambda id_: issues.list(after=id_)]:
+    asks += [lambda id_: issues.assign(id_, "ann"), lambda id_: issues.list(after=id_)]
+    for ask_for in asks:
         with pytest.raises(NotFound, match="issues list"):
             ask_for(issue_id)
 
@@ -389,9 +391,9 @@ def test_issues_are_listed_newest_or_most_severe_first_and_by_page(issues: Issue
     assert [issue.title for issue in issues.list(order="severity")] == ["4", "1", "3", "0", "2"]
     for order in ("newest", "severity"):
         pages: list[str] = []
-        while page := issues.list(order=order, limit=2, after=pages[-1] if pages else None):  # type: ignore[arg-type]
+        while page := issues.list(order=order, limit=2, after=pages[-1] if pages else None):
             pages += [issue.id for issue in page]
-        assert pages == [issue.id for issue in issues.list(order=order)]  # type: ignore[arg-type]
+        assert pages == [issue.id for issue in issues.list(order=order)]
 
 
 def test_issues_are_found_by_what_they_are(world: World, issues: Issues) -> None:
@@ -421,8 +423,6 @@ def test_a_wait_that_is_over_without_a_trace_is_named(world: World, issues: Issu
     run = ask(world, issue)
     world.report(run.job.id, Cancelled())
     with world.database.write() as connection:
-        from docmill.db.tables import issues as table
-
         connection.execute(table.update().where(table.c.id == issue.id).values(status="open"))
     with pytest.raises(NotWaiting, match="no longer waits"):
         issues.resolve(issue.id)

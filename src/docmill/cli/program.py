@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from cyclopts import App, CycloptsError
 
 from docmill import __version__
-from docmill.cli import database, doctor, jobs, templates, worker
+from docmill.cli import database, doctor, issues, jobs, templates, worker
 from docmill.cli.errors import EXIT_INTERRUPTED, EXIT_PIPE, EXIT_WRONG_USE, WrongUse, exit_code, report
 from docmill.cli.help import HelpText
 
@@ -17,6 +17,7 @@ Examples:
   docmill jobs submit invoice document:42    start a job for one document
   docmill worker                             run what is due, until Ctrl-C
   docmill jobs list                          see how jobs stand
+  docmill issues list                        see what people must look at
   docmill doctor                             see whether all is well
 
 Every command takes --json, which prints JSON on stdout. Settings come from
@@ -34,7 +35,7 @@ def build() -> App:
         help_formatter=HelpText(),
         version=f"docmill {__version__}",
     )
-    for group in (templates.app, jobs.app, database.app):
+    for group in (templates.app, jobs.app, issues.app, database.app):
         group.help_epilogue = ""
         app.command(group)
     app.command(worker.run_worker, name="worker", help_epilogue="")

@@ -82,9 +82,8 @@ class Issues:
         `status` None: all; `severity`: at least so severe; `assigned_to` "": nobody; `entity`: type and id; `after`: go
         on behind the issue with this id, the last of the page before.
         """
-        place = (
-            (_severity, issues.c.created_at, issues.c.id) if order == "severity" else (issues.c.created_at, issues.c.id)
-        )
+        newest = (issues.c.created_at, issues.c.id)
+        place = (_severity, *newest) if order == "severity" else newest
         wanted: list[ColumnElement[bool]] = [issues.c.org_id == self._org_id]
         if status is not None:
             wanted.append(issues.c.status == status.value)
