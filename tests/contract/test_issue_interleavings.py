@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+import psycopg
 import pytest
 from sqlalchemy import delete, select
 
@@ -11,6 +12,8 @@ from docmill.db.tables import issues as table
 from docmill.engine.batch import Batch, QueueClaim, Report
 from docmill.engine.events import Cancelled, Suspended
 from docmill.engine.issues import NewIssue
+from docmill.engine.sql import postgres
+from docmill.engine.sql.rows import WrongCount
 from docmill.engine.state import JobState
 from docmill.engine.store import Store
 from docmill.model.errors import Conflict
@@ -130,7 +133,7 @@ def check_pair(scene: Setting, names: tuple[str, str], step: int = 1) -> None:
     pause_after, count = 0, 1
     while pause_after <= count:
         prepare(scene)
-        a = Actor(scene.left, a_deed, blocked=lambda: scene.blocked(scene.left))
+        a = Actor(scene.left, a_deed, blocked=lambda: scene.blocked(scene.left), all_statements=True)
         a.go(pause_after)
         b = Actor(scene.right, b_deed, blocked=lambda: scene.blocked(scene.right))
         b.go_on()
@@ -152,6 +155,17 @@ def postgres_scene(postgres_server: PostgresServer, tmp_path_factory: pytest.Tem
     with setting(url, tmp_path_factory.mktemp("issue_interleavings")) as scene:
         yield scene
     postgres_server.drop_database("issue_interleavings")
+
+
+def test_without_the_lock_on_the_job_an_answer_is_lost(
+    postgres_scene: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The interleavings are themselves tested: take the lock out and they must notice."""
+    unlocked = postgres.LOCK_JOBS.replace("for no key update", "")
+    assert unlocked != postgres.LOCK_JOBS
+    monkeypatch.setattr(postgres, "LOCK_JOBS", unlocked)
+    with pytest.raises((WrongCount, AssertionError, psycopg.Error)):
+        check_pair(postgres_scene, ("total", "vendor"))
 
 
 @pytest.mark.parametrize("names", PAIRS, ids=" × ".join)
