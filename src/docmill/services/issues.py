@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, and_, case, insert, or_, select, update
 
+from docmill.db.clock import database_now
 from docmill.db.database import Database
 from docmill.db.tables import issues, jobs
 from docmill.engine.bell import Bell
-from docmill.engine.clock import database_now
 from docmill.engine.context import to_json
 from docmill.engine.store import PlanSource
 from docmill.engine.store_pool import StorePool

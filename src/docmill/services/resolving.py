@@ -11,9 +11,9 @@ from typing import Any, assert_never
 import orjson
 from sqlalchemy import Connection, Row, select, update
 
+from docmill.db.clock import database_now
 from docmill.db.tables import issues, job_steps, jobs
 from docmill.engine.batch import Batch, Outcome, Report, StepRun
-from docmill.engine.clock import database_now
 from docmill.engine.events import Answered, Failed, Reopened
 from docmill.engine.failpoints import failpoint
 from docmill.engine.follow_ups import kept_follow_ups
