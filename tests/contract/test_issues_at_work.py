@@ -75,6 +75,14 @@ async def remark(ctx: StepContext) -> dict[str, object]:
     return {"total": 100}
 
 
+@step("fickle")
+async def fickle(ctx: StepContext) -> dict[str, object]:
+    """Doubts only what it finds at the first attempt."""
+    if ctx.attempt == 1:
+        ctx.issue(MISMATCH)
+    return {"total": 100}
+
+
 @step("two questions")
 def two_questions(ctx: StepContext) -> dict[str, object]:
     ctx.issue(MISMATCH)
@@ -373,6 +381,26 @@ def test_a_question_about_a_paid_result_is_put_again_without_paying_again(world:
         until(lambda: world.job(job_id).run == 3 and world.job(job_id).status == "COMPLETED", 30.0, what="the rerun")
     assert mill.open_issues(job_id) == [], "what was answered is not asked again"
     assert (computed[job_id], mill.saved()) == (1, [5, 5])
+
+
+def test_the_doubts_of_a_compute_that_was_lost_are_lost_with_it(world: World, mill: Mill) -> None:
+    job_id = mill.submit("type: fickle\nprocessor_method: moody\nbackoff: 0")
+    failed = Event()
+
+    def fail(point: str) -> None:
+        if point == "part.recorded" and not failed.is_set():
+            failed.set()
+            raise RetryableError("Between keeping the issue and asking.")
+
+    failpoints.hook(fail)
+    try:
+        with working(world):
+            mill.reaches(job_id, "COMPLETED")
+    finally:
+        failpoints.hook(None)
+    assert failed.is_set()
+    assert asked[job_id] == 3, "the second compute's result was kept, and applied after one refusal"
+    assert mill.issues.list(status=None, job_id=job_id) == []
 
 
 def test_a_failed_attempt_opens_nothing(world: World, mill: Mill) -> None:

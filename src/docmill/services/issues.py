@@ -176,7 +176,7 @@ class Issues:
         issue_id: str,
         data: object = None,
         *,
-        action: IssueAction = IssueAction.CONTINUE,
+        action: IssueAction | Literal["continue", "retry", "fail"] = IssueAction.CONTINUE,
         by: str | None = None,
         note: str | None = None,
     ) -> IssueView:
@@ -188,7 +188,7 @@ class Issues:
         """
         check_storable([data, by, note], "the resolution")
         view = self.get(issue_id)
-        resolver = Resolver(view.id, data=data, action=action, by=by, note=note)
+        resolver = Resolver(view.id, data=data, action=IssueAction(action), by=by, note=note)
         outcome = self._stores.work(resolver.resolve, again=resolver.resolve_again)
         if outcome is not None:
             self._bell.ring(outcome.left_ready)

@@ -157,18 +157,14 @@ class Resolver:
         """What the step does now; None: it goes on waiting, for the answer to another issue."""
         run = transaction.step(issue.job_id, issue.position)
         if run is None or run.state.status is not StepStatus.WAITING or run.state.epoch != issue.epoch:
-            raise NotWaiting(
-                f"Step {issue.step_key} of job {issue.job_id} no longer waits for issue {issue.id}. "
-                f"`docmill jobs show {issue.job_id}` tells how it stands.",
-                job_id=issue.job_id,
-            )
+            raise _not_waiting(issue)
         step = _waiting_step(connection, run, issue.id)
         if step.others_open and self._action is IssueAction.CONTINUE:
             return None
         report = self._report(connection, step, corrects=issue.corrects)
         accepted = transaction.fold([report])
-        # Whatever could have refused it was looked at under the lock.
-        assert accepted == [True], report
+        if not all(accepted):
+            raise _not_waiting(issue)
         return transaction.finish(Batch(reports=[report]), accepted)
 
     def _report(self, connection: Connection, step: _Step, *, corrects: bool) -> Report:
@@ -196,6 +192,14 @@ class Resolver:
         why = f": {self._note}" if self._note else "."
         error = {"code": "issue_rejected", "message": f"Rejected{who}{why}", "attempt": run.state.failures + 1}
         return orjson.dumps(error).decode()
+
+
+def _not_waiting(issue: Row[Any]) -> NotWaiting:
+    return NotWaiting(
+        f"Step {issue.step_key} of job {issue.job_id} no longer waits for issue {issue.id}. "
+        f"`docmill jobs show {issue.job_id}` tells how it stands.",
+        job_id=issue.job_id,
+    )
 
 
 def merged(result: object, answers: Sequence[object]) -> object:
