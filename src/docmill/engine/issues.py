@@ -14,8 +14,8 @@ from docmill.engine.sql.rows import HotSql
 from docmill.engine.sql.statements import FORGET_RAISED, INSERT_ISSUE, WITHDRAW_ISSUES
 from docmill.model.issues import IssueSeverity
 
-RAISED = "docmill.issues"
-"""The part in which the issues of a compute stay with its result. Not one per run: kept results outlive runs."""
+RAISED = "docmill.issues/"
+"""How the parts are called in which the issues of a compute stay with its result; its epoch follows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +48,7 @@ def write_issues(
     sql.run_each(WITHDRAW_ISSUES, [{"job_id": job_id, "position": place, "now": now} for job_id, place, _ in left])
     sql.run_each(
         FORGET_RAISED,
-        [{"job_id": job_id, "position": place, "name": RAISED} for job_id, place, answered in left if answered],
+        [{"job_id": job_id, "position": place, "names": f"{RAISED}%"} for job_id, place, answered in left if answered],
     )
 
 

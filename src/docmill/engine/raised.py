@@ -4,7 +4,7 @@ An issue that blocks is put anew each time its step begins to wait, so it is nam
 does not is opened once for each compute, however often its result is applied, so it is named after the compute's.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -14,7 +14,7 @@ import orjson
 from docmill.engine.batch import StepRun
 from docmill.engine.context import to_json
 from docmill.engine.events import Suspended
-from docmill.engine.issues import NewIssue
+from docmill.engine.issues import RAISED, NewIssue
 from docmill.model.errors import PermanentError
 from docmill.model.ids import following_id
 from docmill.model.issues import IssueSeverity
@@ -52,8 +52,12 @@ class Raised:
 
     def to_part(self) -> str:
         """As it is stored beside the result."""
-        issues = [{name: getattr(issue, name) for name in _FIELDS} for issue in self.issues]
-        return to_json({"epoch": self.epoch, "issues": issues}, "the issues")
+        return to_json([{name: getattr(issue, name) for name in _FIELDS} for issue in self.issues], "the issues")
+
+    @property
+    def part_name(self) -> str:
+        """One for each compute: what is stored as a part stays as it was written first."""
+        return f"{RAISED}{self.epoch}"
 
 
 def raised_now(run: StepRun, issues: Iterable[Issue]) -> Raised:
@@ -61,11 +65,13 @@ def raised_now(run: StepRun, issues: Iterable[Issue]) -> Raised:
     return Raised(epoch=run.state.epoch, issues=tuple(_plain(issue) for issue in issues))
 
 
-def raised_from_part(stored: Any, run: StepRun) -> Raised:
-    """As it was raised with the stored result; None: nothing was."""
-    if stored is None:
+def raised_from_parts(parts: Mapping[str, Any], run: StepRun) -> Raised:
+    """As it was raised by the newest compute that left a word, which is the one whose result is stored."""
+    epochs = [int(name.removeprefix(RAISED)) for name in parts if name.startswith(RAISED)]
+    if not epochs:
         return Raised(epoch=run.state.epoch, issues=())
-    return Raised(epoch=stored["epoch"], issues=tuple(Issue(**issue) for issue in stored["issues"]))
+    stored = parts[f"{RAISED}{max(epochs)}"]
+    return Raised(epoch=max(epochs), issues=tuple(Issue(**issue) for issue in stored))
 
 
 def raised_by_processor(run: StepRun, issues: Sequence[Issue]) -> tuple[NewIssue, ...]:

@@ -27,14 +27,14 @@ from docmill.engine.failpoints import failpoint
 from docmill.engine.failure import failure
 from docmill.engine.follow_ups import follow_ups_from_part, follow_ups_to_part, part_name, resolve_follow_ups
 from docmill.engine.inflight import Inflight, Key
-from docmill.engine.issues import RAISED, NewIssue
+from docmill.engine.issues import NewIssue
 from docmill.engine.lane_a import Item, LaneA
 from docmill.engine.lane_b import Apply, LaneB
 from docmill.engine.lease import Lease
 from docmill.engine.loading import Loader, Scope
 from docmill.engine.pools import Slots
 from docmill.engine.processors import choose_processor
-from docmill.engine.raised import Raised, raised_from_part, raised_now, suspension
+from docmill.engine.raised import Raised, raised_from_parts, raised_now, suspension
 from docmill.engine.thread_call import in_thread
 from docmill.model import errors
 from docmill.plugin import Registry, Resolution, StepType, Wait
@@ -244,7 +244,7 @@ class Runner:
         raised = raised_now(run, context.issues)
         if stored:
             parts = await self._loader.parts(run)
-            raised = raised_from_part(parts.get(RAISED), run)
+            raised = raised_from_parts(parts, run)
             context.follow_ups = follow_ups_from_part(parts.get(part_name(run)))
         elif raised.blocks or run.step.processor:
             await self._keep(run, context, raised)
@@ -283,7 +283,7 @@ class Runner:
             await self.store_part(run, part_name(run), follow_ups_to_part(context.follow_ups))
         # From the second claim on also if there is none: an earlier compute may have left some behind.
         if raised.issues or run.state.epoch > 1:
-            await self.store_part(run, RAISED, raised.to_part())
+            await self.store_part(run, raised.part_name, raised.to_part())
 
     def _apply_failed(self, run: StepRun, error: BaseException, result: str) -> None:
         """Lane B could not apply (called on its thread): a failed attempt that keeps its result."""

@@ -81,4 +81,4 @@ where job_id = :job_id and position = :position and status = 'open' and blocking
 
 # What was raised with the step's result is asked again with it, unless somebody answered.
 FORGET_RAISED = statement("""
-delete from processing_step_parts where job_id = :job_id and position = :position and name = :name""")
+delete from processing_step_parts where job_id = :job_id and position = :position and name like :names""")
