@@ -24,22 +24,28 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from types import ModuleType
-from typing import Any, Protocol, TypeVar, overload
+from typing import Any, Protocol, TypeVar, assert_never, overload
 
+from docmill.model.ai import Answer, Attachment, FinishReason, ModelCall, Reply
 from docmill.model.errors import Deferred, DocmillError, PermanentError, RetryableError
 from docmill.model.ids import derived_id
-from docmill.model.issues import IssueSeverity
+from docmill.model.issues import Issue, Resolution
 from docmill.model.statuses import StepKind
 
 __all__ = [
+    "Answer",
     "ApplyContext",
+    "Attachment",
     "Database",
     "Deferred",
+    "FinishReason",
     "FollowUp",
     "Issue",
+    "ModelCall",
     "PermanentError",
     "Reconciled",
     "Registry",
+    "Reply",
     "Resolution",
     "RetryableError",
     "StepContext",
@@ -47,6 +53,7 @@ __all__ = [
     "derived_id",
     "entity_loader",
     "processor",
+    "provider",
     "step",
 ]
 
@@ -74,48 +81,6 @@ class FollowUp:
     title: str = ""
     metadata: Mapping[str, object] = field(default_factory=dict)
     priority: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Issue:
-    """Something a person should look at. A blocking one makes its step wait until it is resolved."""
-
-    code: str
-    """Stable and machine-readable, such as `total_mismatch`: lists can be searched for it."""
-    title: str
-    severity: str = "error"
-    """`info`, `warning`, `error` or `critical`."""
-    blocking: bool = False
-    details: Mapping[str, object] = field(default_factory=dict)
-    """What helps to decide: JSON-able."""
-    answer_schema: Mapping[str, object] | None = None
-    """JSON Schema of the data a resolution must bring; no data counts as null. Only for a blocking issue."""
-    assigned_to: str | None = None
-
-    def __post_init__(self) -> None:
-        if not all(isinstance(text, str) and text for text in (self.code, self.title)):
-            raise PermanentError(f"Issue {self.code!r}: code and title are texts, and not empty.")
-        if self.severity not in list(IssueSeverity):
-            known = ", ".join(IssueSeverity)
-            raise PermanentError(f"Issue {self.code!r}: severity is one of {known}, not {self.severity!r}.")
-        if not isinstance(self.assigned_to, str | None) or not isinstance(self.details, Mapping):
-            raise PermanentError(f"Issue {self.code!r}: assigned_to is a text, details is a mapping.")
-        if self.answer_schema is not None and not self.blocking:
-            raise PermanentError(f"Issue {self.code!r}: nobody waits for the answer of one that does not block.")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Resolution:
-    """How a person resolved an issue of this step."""
-
-    code: str
-    """Of the issue."""
-    action: str
-    """`continue`, `retry` or `fail`."""
-    data: object
-    """What the person gave; None if nothing."""
-    by: str | None
-    note: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,6 +154,22 @@ class StepContext(Protocol):
         The value must be JSON-able. Only for `async def` steps.
         """
 
+    async def generate(
+        self,
+        prompt: str | None = None,
+        *,
+        schema: Mapping[str, object] | None = None,
+        instructions: str | None = None,
+        attachments: Sequence[Attachment] = (),
+        **settings: object,
+    ) -> Reply:
+        """Ask a model: the step's own `prompt`, `output_schema` and `model` settings unless you give others.
+
+        `settings` are those of `model_config`: `model`, `max_tokens`, `temperature`, `timeout`, and whatever else the
+        provider reads. The call is recorded against this attempt, and limits and budget are kept. An answer that is
+        truncated, malformed or against its schema raises. Only for `async def` steps.
+        """
+
     async def cpu(self, function: Callable[..., T], *arguments: object, timeout: float | None = None) -> T:
         """Run a module-level function in a child process with memory and time limits; one that dies harms nobody."""
 
@@ -196,11 +177,7 @@ class StepContext(Protocol):
         """Submit this job when the step completes."""
 
     def issue(self, issue: Issue) -> None:
-        """Open this issue when the step completes or waits; dropped if the attempt fails.
-
-        With a blocking one the step does not complete: its result is kept, and completed with the data of the
-        resolution.
-        """
+        """Open this issue when the step completes; with a blocking one it waits, and completes with the answer."""
 
     async def resolutions(self) -> Sequence[Resolution]:
         """How earlier issues of this step were resolved, oldest first. Only for `async def` steps."""
@@ -270,6 +247,8 @@ class StepType:
     paid: bool
     recoveries: frozenset[str] | None
     is_async: bool
+    output: str | None = None
+    """The key of the result that `output_schema` describes; None: the whole result."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -289,12 +268,28 @@ class EntityLoader:
     function: Callable[[Database, str], Mapping[str, object] | None]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provider:
+    """A registered provider of models."""
+
+    name: str
+    function: Callable[[ModelCall], Awaitable[Answer]]
+    limited: bool
+    """Whether breaker, rate limit and budget stand before it; not for what neither costs nor can be overloaded."""
+
+
 def step(
-    name: str, *, kind: str = "rule", paid: bool | None = None, recoveries: frozenset[str] | None = None
+    name: str,
+    *,
+    kind: str = "rule",
+    paid: bool | None = None,
+    recoveries: frozenset[str] | None = None,
+    output: str | None = None,
 ) -> Callable[[F], F]:
     """Declare a step type.
 
     `paid` (default: true for `ai`) stores the result durably before it is applied, so that it is never computed twice.
+    `output` names the key of the result that a template's `output_schema` describes (default: the whole result).
     """
     step_kind = StepKind(kind)
 
@@ -315,10 +310,15 @@ def step(
             paid=step_kind is StepKind.AI if paid is None else paid,
             recoveries=recoveries,
             is_async=inspect.iscoroutinefunction(function),
+            output=output,
         )
         return _mark(function, spec)
 
     return declare
+
+
+Declaration = StepType | Processor | EntityLoader | Provider
+"""What a plug-in may declare."""
 
 
 def processor(service: str, method: str) -> Callable[[F], F]:
@@ -341,18 +341,34 @@ def entity_loader(entity_type: str) -> Callable[[F], F]:
     return declare
 
 
-def _mark(function: F, spec: StepType | Processor | EntityLoader) -> F:
+def provider(name: str, *, limited: bool = True) -> Callable[[F], F]:
+    """Declare a provider of models: `async def ask(call: ModelCall) -> Answer`.
+
+    It answers for models named `name:...`. What goes wrong it raises as the errors of `docmill.model.ai_errors`: by
+    them the gateway knows whether the provider is ill, and the engine whether to try again.
+    """
+
+    def declare(function: F) -> F:
+        if not inspect.iscoroutinefunction(function) or ":" in name:
+            raise PluginInvalid(f"Provider {name!r} must be an `async def` function, and its name have no colon.")
+        return _mark(function, Provider(name=name, function=function, limited=limited))
+
+    return declare
+
+
+def _mark(function: F, spec: Declaration) -> F:
     function.__dict__[_MARK] = (*getattr(function, _MARK, ()), spec)
     return function
 
 
 class Registry:
-    """All step types, processors and loaders of an application. Made once at start; there is no global one."""
+    """Everything that was declared for an application. Made once at start; there is no global one."""
 
     def __init__(self) -> None:
         self.steps: dict[str, StepType] = {}
         self.processors: dict[tuple[str, str], Processor] = {}
         self.loaders: dict[str, EntityLoader] = {}
+        self.providers: dict[str, Provider] = {}
 
     def add_module(self, module: ModuleType) -> None:
         """Take in everything declared in a module."""
@@ -360,7 +376,7 @@ class Registry:
             for spec in getattr(function, _MARK, ()) if callable(function) else ():
                 self.add(spec)
 
-    def add(self, spec: StepType | Processor | EntityLoader) -> None:
+    def add(self, spec: Declaration) -> None:
         """Take in one declaration; a second one of the same name is refused."""
         match spec:
             case StepType():
@@ -370,6 +386,10 @@ class Registry:
                 self._put(self.processors, (spec.service, spec.method), spec, name)
             case EntityLoader():
                 self._put(self.loaders, spec.entity_type, spec, f"loader of {spec.entity_type!r}")
+            case Provider():
+                self._put(self.providers, spec.name, spec, f"model provider {spec.name!r}")
+            case _:
+                assert_never(spec)
 
     @staticmethod
     def _put(table: dict[Any, Any], key: object, spec: Any, what: str) -> None:

@@ -1,6 +1,7 @@
 """Settings of an installation: `docmill.yaml` in the current folder (or DOCMILL_CONFIG), overridden by DOCMILL_*."""
 
 import os
+from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Self
 
@@ -61,6 +62,37 @@ class ChildSection(_Section):
     tasks: int = Field(default=100, ge=1)
 
 
+class PriceSection(_Section):
+    """What a model costs, in US dollars per million tokens."""
+
+    input: Decimal = Field(default=Decimal(0), ge=0)
+    output: Decimal = Field(default=Decimal(0), ge=0)
+
+
+class ProviderSection(_Section):
+    """What is particular to one provider of models."""
+
+    rate: float | None = Field(default=None, gt=0)
+    burst: int | None = Field(default=None, ge=1)
+    options: dict[str, str] = Field(default_factory=dict)
+
+
+class ModelSection(_Section):
+    """Which models are asked, and within which limits."""
+
+    model: str = "local:echo"
+    provider: str | None = None
+    models: dict[str, str] = Field(default_factory=dict)
+    max_tokens: int = Field(default=4096, ge=1)
+    timeout: float = Field(default=120.0, gt=0)
+    rate: float = Field(default=10.0, gt=0)
+    burst: int = Field(default=1, ge=1)
+    budget_month: Decimal | None = Field(default=None, ge=0)
+    budget_day: Decimal | None = Field(default=None, ge=0)
+    prices: dict[str, PriceSection] = Field(default_factory=dict)
+    providers: dict[str, ProviderSection] = Field(default_factory=dict)
+
+
 class Settings(BaseSettings):
     """Everything that can be set. Nested values: DOCMILL_LEASE__DURATION=60."""
 
@@ -81,6 +113,7 @@ class Settings(BaseSettings):
     pools: dict[str, PoolSection] = Field(default_factory=dict)
     lease: LeaseSection = LeaseSection()
     children: ChildSection = ChildSection()
+    ai: ModelSection = ModelSection()
     drain_seconds: float = Field(default=20.0, ge=0)
 
     @field_validator("home")

@@ -17,7 +17,9 @@ from docmill.engine.readers import Read, Readers
 from docmill.model.errors import DatabaseUnavailable, PermanentError
 from docmill.model.issues import IssueStatus
 from docmill.model.statuses import StepStatus
-from docmill.plugin import Registry, Resolution
+from docmill.plugin import Registry, Resolution, StepType
+from docmill.templates import conditions
+from docmill.templates.plan import PlanStep
 
 T = TypeVar("T")
 log = logging.getLogger("docmill.engine")
@@ -194,3 +196,17 @@ class Loader:
     def close(self) -> None:
         self._closing.set()
         self._readers.close()
+
+
+def needs_of(planned: PlanStep, step_type: StepType) -> frozenset[str]:
+    """What must be loaded before the compute: what the function asks for, what its expressions and its prompt name."""
+    names = set(step_type.needs)
+    if planned.prompt is not None:
+        names.add("entity")
+    expressions = [planned.condition, planned.not_before]
+    if "input" in names:
+        expressions.extend(planned.input.values())
+    for expression in expressions:
+        if expression is not None:
+            names |= conditions.parse(expression).names
+    return frozenset(names - {"input"})

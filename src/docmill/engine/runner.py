@@ -11,6 +11,9 @@ from datetime import timedelta
 from random import random
 from typing import Any, NamedTuple
 
+import orjson
+
+from docmill.engine.asking import Models
 from docmill.engine.batch import NewJob, Part, Report, StepRun
 from docmill.engine.children import Children
 from docmill.engine.context import Context, to_json
@@ -31,14 +34,16 @@ from docmill.engine.issues import NewIssue
 from docmill.engine.lane_a import Item, LaneA
 from docmill.engine.lane_b import Apply, LaneB
 from docmill.engine.lease import Lease
-from docmill.engine.loading import Loader, Scope
+from docmill.engine.loading import Loader, Scope, needs_of
 from docmill.engine.pools import Slots
 from docmill.engine.processors import choose_processor
 from docmill.engine.raised import Raised, raised_from_parts, raised_now, suspension
 from docmill.engine.thread_call import in_thread
 from docmill.model import errors
+from docmill.model.ai import Caller, Reply, Request
 from docmill.plugin import Registry, Resolution, StepType, Wait
 from docmill.templates import conditions
+from docmill.templates.output import check_output
 from docmill.templates.plan import PlanStep
 from docmill.templates.times import LONGEST, instant
 
@@ -77,6 +82,7 @@ class Runner:
         inflight: Inflight,
         children: Children,
         lease: Lease,
+        models: Models | None = None,
     ) -> None:
         self._registry = registry
         self._loader = loader
@@ -84,6 +90,7 @@ class Runner:
         self._inflight = inflight
         self._children = children
         self._lease = lease
+        self._models = models
         self._loop = asyncio.get_running_loop()
         self._tasks: dict[Key, _Running] = {}
         self._lost: set[Key] = set()
@@ -191,7 +198,7 @@ class Runner:
         # Plans are kept for good, so their steps can be known by identity.
         needs = self._needs.get(id(planned))
         if needs is None:
-            needs = self._needs[id(planned)] = _needs(planned, step_type)
+            needs = self._needs[id(planned)] = needs_of(planned, step_type)
         scope = await self._loader.scope(run, needs) if needs else Scope()
         if planned.condition is not None and not conditions.parse(planned.condition).holds(scope.names()):
             return _End(Skipped(position=position, epoch=epoch))
@@ -219,6 +226,7 @@ class Runner:
             event = suspension(run, now=self.lane_a.now(), within=value.within, result=note)
             return _End(event, issues=asked.opened(run, corrects=False))
         result = to_json(value, f"the result of {planned.step_key}")
+        _check_result(planned, step_type, result)
         return await self._conclude(run, context, step_type, result, stored=False)
 
     async def _compute(self, step_type: StepType, context: Context, planned: PlanStep, scope: Scope) -> Any:
@@ -362,6 +370,11 @@ class Runner:
     async def run_child(self, function: Callable[..., Any], arguments: tuple[object, ...], timeout: float) -> Any:
         return await self._children.run(function, arguments, timeout)
 
+    async def generate(self, request: Request, caller: Caller) -> Reply:
+        if self._models is None:
+            raise errors.PermanentError("This worker was started without a model gateway, so no step can ask a model.")
+        return await self._models.generate(request, caller)
+
 
 def _size(event: StepEvent) -> int:
     """About how many bytes the report adds to its batch."""
@@ -369,15 +382,11 @@ def _size(event: StepEvent) -> int:
     return 200 + (len(result) if result else 0)
 
 
-def _needs(planned: PlanStep, step_type: StepType) -> frozenset[str]:
-    """What must be loaded before the compute: what the function asks for, what its expressions and its prompt name."""
-    names = set(step_type.needs)
-    if planned.prompt is not None:
-        names.add("entity")
-    expressions = [planned.condition, planned.not_before]
-    if "input" in names:
-        expressions.extend(planned.input.values())
-    for expression in expressions:
-        if expression is not None:
-            names |= conditions.parse(expression).names
-    return frozenset(names - {"input"})
+def _check_result(planned: PlanStep, step_type: StepType, result: str) -> None:
+    """Hold a result against the template's schema before it is kept: what is stored is never computed again."""
+    if planned.output_schema is None:
+        return
+    value = orjson.loads(result)
+    if step_type.output is not None:
+        value = value.get(step_type.output) if isinstance(value, dict) else None
+    check_output(planned.output_schema, value, f"The result of {planned.step_key}")
