@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from docmill.plugin import Registry
     from docmill.prompts.store import Prompts
     from docmill.services.batches import Batches
+    from docmill.services.issues import Issues
     from docmill.services.jobs import Jobs
     from docmill.services.models import ModelUse
     from docmill.services.templates import Templates
@@ -32,6 +33,7 @@ BUILT_IN = (
     "docmill.steps.check",
     "docmill.steps.finish",
     "docmill.steps.generate",
+    "docmill.steps.human",
     "docmill.steps.undo",
     "docmill.ai.local",
 )
@@ -91,6 +93,12 @@ class App:
         from docmill.services.batches import Batches
 
         return Batches(self.database, self.bell)
+
+    @cached_property
+    def issues(self) -> "Issues":
+        from docmill.services.issues import Issues
+
+        return Issues(self.database, self.bell)
 
     @cached_property
     def model_use(self) -> "ModelUse":
@@ -174,6 +182,8 @@ class App:
             self.jobs.close()
         if "batches" in self.__dict__:
             self.batches.close()
+        if "issues" in self.__dict__:
+            self.issues.close()
         if "bell" in self.__dict__:
             self.bell.close()
         self.database.close()

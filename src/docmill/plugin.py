@@ -29,6 +29,7 @@ from typing import Any, Protocol, TypeVar, assert_never, overload
 from docmill.model.ai import Answer, Attachment, FinishReason, ModelCall, Reply
 from docmill.model.errors import Deferred, DocmillError, PermanentError, RetryableError
 from docmill.model.ids import derived_id
+from docmill.model.issues import Issue, Resolution
 from docmill.model.statuses import StepKind
 
 __all__ = [
@@ -39,11 +40,13 @@ __all__ = [
     "Deferred",
     "FinishReason",
     "FollowUp",
+    "Issue",
     "ModelCall",
     "PermanentError",
     "Reconciled",
     "Registry",
     "Reply",
+    "Resolution",
     "RetryableError",
     "StepContext",
     "Wait",
@@ -82,12 +85,14 @@ class FollowUp:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wait:
-    """Returned by a step that now waits for a callback or a person; without an answer by then it fails."""
+    """Returned by a step that now waits for a callback or a person; without an answer in time the attempt fails."""
 
-    within: timedelta | float
-    """How long: a timedelta, or seconds."""
+    within: timedelta | float | None = None
+    """How long: a timedelta, or seconds. None: as the template says (`answer_within`), else 30 days."""
     note: Mapping[str, object] = field(default_factory=dict)
     """What to remember while waiting, such as the id the other side gave."""
+    issue: Issue | None = None
+    """A question to a person; if it blocks, the data of its resolution is the result of the step."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,6 +176,12 @@ class StepContext(Protocol):
     def follow_up(self, job: FollowUp) -> None:
         """Submit this job when the step completes."""
 
+    def issue(self, issue: Issue) -> None:
+        """Open this issue when the step completes; with a blocking one it waits, and completes with the answer."""
+
+    async def resolutions(self) -> Sequence[Resolution]:
+        """How earlier issues of this step were resolved, oldest first. Only for `async def` steps."""
+
 
 class Database(Protocol):
     """The transaction that completes the step, for your own tables. Never commit or roll back yourself."""
@@ -200,6 +211,9 @@ class ApplyContext(Protocol):
 
     def follow_up(self, job: FollowUp) -> None:
         """Submit this job in the same transaction."""
+
+    def issue(self, issue: Issue) -> None:
+        """Open this issue in the same transaction. It cannot block: the step completes."""
 
     def reconcile(
         self,

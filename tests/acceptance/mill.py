@@ -53,6 +53,21 @@ steps:
   - {step_key: after, type: mill.echo, depends_on: [scan]}
   - {step_key: finish, type: FinishProcessing}
 """,
+    "checked": """
+name: checked
+processable_type: document
+service_name: mill
+steps:
+  - {step_key: check, type: mill.check, processor_method: keep}
+  - {step_key: price, type: mill.price, depends_on: [check], input: {total: results.check.total}}
+  - step_key: approve
+    type: human.task
+    depends_on: [price]
+    condition: metadata.approve == true
+    input: {title: "'Approve ' + text(results.check.total)"}
+    output_schema: {type: object, properties: {approved: {type: boolean}}, required: [approved]}
+  - {step_key: finish, type: FinishProcessing}
+""",
     "gated": """
 name: gated
 processable_type: document

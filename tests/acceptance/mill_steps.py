@@ -8,6 +8,7 @@ from pathlib import Path
 from docmill.plugin import (
     ApplyContext,
     Database,
+    Issue,
     PermanentError,
     RetryableError,
     StepContext,
@@ -42,6 +43,15 @@ async def price(ctx: StepContext) -> dict[str, object]:
         with Path(counter).open("a") as file:
             file.write(f"{ctx.step_key}\n")
     return {"price": 12}
+
+
+@step("mill.check", kind="ai")
+async def check(ctx: StepContext) -> dict[str, object]:
+    """Finds a total that a person must look at, unless told that all is well, and a remark beside it."""
+    ctx.issue(Issue(code="blurred", title="Page 2 is blurred", severity="warning"))
+    if not ctx.metadata.get("clean"):
+        ctx.issue(Issue(code="total_mismatch", title="The total is not the sum", blocking=True, details={"sum": 110.0}))
+    return {"total": 100, "currency": "EUR"}
 
 
 @step("mill.broken")

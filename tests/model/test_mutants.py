@@ -49,8 +49,16 @@ MUTANTS = {
     "an answer is not applied": ("if fold.plan.steps[position].processor:", "if False:"),
     "an answer is applied without need": ("if fold.plan.steps[position].processor:", "if True:"),
     "a reopened step uses an attempt": (
-        '_again(step, fold.now), "reopened"',
-        '_again(step._replace(failures=step.failures + 1), fold.now), "reopened"',
+        '_again(step, fold.now)._replace(checkpointed=False), "reopened"',
+        '_again(step, fold.now)._replace(checkpointed=False, failures=step.failures + 1), "reopened"',
+    ),
+    "a reopened step keeps its result": (
+        "_again(step, fold.now)._replace(checkpointed=False)",
+        "_again(step, fold.now)",
+    ),
+    "what a question was about is forgotten": (
+        "checkpointed=step.checkpointed or event.paid))",
+        "checkpointed=False))",
     ),
     "a job that is held begins": ("if fold.job.finished or fold.held:", "if fold.job.finished:"),
     "a job is freed for good": ("    fold.held = event.held\n    fold.put_job", "    fold.put_job"),
@@ -71,7 +79,7 @@ MUTANTS = {
         "step.reason is SkipReason.DEPENDENCY_FAILED\n\n\ndef _make",
         "True\n\n\ndef _make",
     ),
-    "an outside executor is cut off": (" and planned.kind is StepKind.HUMAN", ""),
+    "an outside executor is cut off": (" and planned.kind is not StepKind.EXTERNAL", ""),
     "a partial success is a success": (
         "return JobStatus.PARTIAL_SUCCESS if achieved",
         "return JobStatus.COMPLETED if achieved",

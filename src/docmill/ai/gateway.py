@@ -30,6 +30,10 @@ _NO_COST = Cost(nanos=0, known=True)
 _ILL = (ModelRateLimited, ModelTimeout, ModelUnavailable)
 
 
+def _wanted() -> None:
+    """Always."""
+
+
 def _pass(name: str) -> None:
     """No failpoints."""
 
@@ -58,8 +62,13 @@ class Gateway:
         self._closing = Event()
         self._background: set[asyncio.Task[None]] = set()
 
-    async def generate(self, request: Request, caller: Caller | None = None) -> Reply:
-        """Ask; the reply was checked and its cost is recorded. Whatever fails is an error with a code of its own."""
+    async def generate(
+        self, request: Request, caller: Caller | None = None, still_wanted: Callable[[], None] = _wanted
+    ) -> Reply:
+        """Ask; the reply was checked and its cost is recorded. Whatever fails is an error with a code of its own.
+
+        `still_wanted` raises if, after all the waiting, whoever asks has no use for the answer any more.
+        """
         caller = caller or Caller()
         target = self._rules.resolve(request.model)
         provider = self._provider(target)
@@ -73,6 +82,7 @@ class Gateway:
         try:
             if ticket is not None and ticket.wait > 0:
                 await self._wait(ticket.wait)
+            still_wanted()
             started = time.monotonic()
             answer = await self._ask(provider, call, target)
             data = accept(answer, call.output_schema, model=str(target), max_tokens=call.max_tokens)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import App, Parameter, validators
 
 from docmill.cli.errors import WrongUse
+from docmill.cli.issue_text import waits_for
 from docmill.cli.job_text import details, job_record, job_table
 from docmill.cli.output import Json, counted, print_json, print_json_line, record
 from docmill.model.statuses import JobStatus
@@ -122,16 +123,19 @@ def list_jobs(
 def show(job: JobId, /, *, json: Json = False) -> int:
     """Show a job with its steps.
 
-    Status, attempts, times and what went wrong; --json adds the results.
+    Status, attempts, times, what went wrong, and which issues it waits for; --json adds the results.
     """
     from docmill.cli.opening import opened
 
     with opened() as installation:
         view = installation.jobs.get(job)
+        running = not view.summary.status.finished
+        asked = installation.issues.list(job_id=job, blocking=True, order="severity") if running else []
     if json:
-        print_json({"job": job_record(view)})
+        print_json({"job": job_record(view) | {"waits_for": [record(issue) for issue in asked]}})
     else:
         details(view)
+        waits_for(asked)
     return 0
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from cyclopts import App, CycloptsError
 
 from docmill import __version__
-from docmill.cli import ai, batches, database, doctor, jobs, prompts, templates, worker
+from docmill.cli import ai, batches, database, doctor, issues, jobs, prompts, templates, worker
 from docmill.cli.errors import EXIT_INTERRUPTED, EXIT_PIPE, EXIT_WRONG_USE, WrongUse, exit_code, report
 from docmill.cli.help import HelpText
 from docmill.cli.sources import STDIN
@@ -20,6 +20,7 @@ Examples:
   docmill worker                             run what is due, until Ctrl-C
   docmill jobs list                          see how jobs stand
   docmill batch submit invoice --from list   start many, so many at a time
+  docmill issues list                        see what people must look at
   docmill doctor                             see whether all is well
 
 Every command takes --json, which prints JSON on stdout. Settings come from
@@ -37,7 +38,7 @@ def build() -> App:
         help_formatter=HelpText(),
         version=f"docmill {__version__}",
     )
-    for group in (templates.app, prompts.app, jobs.app, batches.app, ai.app, database.app):
+    for group in (templates.app, prompts.app, jobs.app, batches.app, issues.app, ai.app, database.app):
         group.help_epilogue = ""
         app.command(group)
     app.command(worker.run_worker, name="worker", help_epilogue="")

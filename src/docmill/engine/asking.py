@@ -3,7 +3,7 @@
 The engine does not know the gateway; it is handed something that can `generate`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
 from docmill.model.ai import Attachment, Caller, Reply, Request
@@ -15,8 +15,11 @@ T = TypeVar("T")
 class Models(Protocol):
     """The gateway, as far as the engine knows it."""
 
-    async def generate(self, request: Request, caller: Caller) -> Reply:
-        """Ask a model; raises the errors of `docmill.model.ai_errors`, or Deferred."""
+    async def generate(self, request: Request, caller: Caller, still_wanted: Callable[[], None]) -> Reply:
+        """Ask a model; raises the errors of `docmill.model.ai_errors`, or Deferred.
+
+        `still_wanted` is asked at the last moment before the model is; it raises if the answer would be of no use.
+        """
 
 
 def request_of(

@@ -135,6 +135,8 @@ class Batch:
     look_at: Sequence[str] = ()
     """Batches that may have room for jobs they hold back."""
     claims: Sequence[QueueClaim] = ()
+    hold: Sequence[str] = ()
+    """Jobs to lock besides those that are spoken of: to decide under their lock what to report."""
     worker: str | None = None
     check: bool = True
     """Look first which submissions exist already. Off: they are new as far as we know; if not, the commit fails."""

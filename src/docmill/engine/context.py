@@ -20,7 +20,7 @@ from docmill.engine.write_only import WriteOnlyDatabase
 from docmill.model.ai import Attachment, Caller, Reply, Request
 from docmill.model.errors import PermanentError
 from docmill.model.ids import derived_id
-from docmill.plugin import FollowUp, Reconciled
+from docmill.plugin import FollowUp, Issue, Reconciled, Resolution
 
 T = TypeVar("T")
 
@@ -40,10 +40,13 @@ class Services(Protocol):
     async def store_part(self, run: StepRun, name: str, value: str) -> None:
         """Store a part durably; raises LeaseLost when the step is no longer ours."""
 
+    async def load_resolutions(self, run: StepRun) -> Sequence[Resolution]:
+        """How issues of this step were resolved so far."""
+
     async def run_child(self, function: Callable[..., Any], arguments: tuple[object, ...], timeout: float) -> Any:
         """Run a function in a limited child process."""
 
-    async def generate(self, request: Request, caller: Caller) -> Reply:
+    async def generate(self, run: StepRun, request: Request, caller: Caller) -> Reply:
         """Ask a model through the gateway of this worker."""
 
 
@@ -62,6 +65,7 @@ class Context:
         self._parts: dict[str, object] | None = None
         self.stopping = False
         self.follow_ups: list[FollowUp] = []
+        self.issues: list[Issue] = []
         self.job_id = job.id
         self.org_id = job.org_id
         self.entity_type = job.entity_type
@@ -128,7 +132,7 @@ class Context:
             attempt=self.attempt,
             prompt_id=self.prompt_id if prompt is None else None,
         )
-        return await self._services.generate(request, caller)
+        return await self._services.generate(self._run, request, caller)
 
     async def cpu(self, function: Callable[..., T], *arguments: object, timeout: float | None = None) -> T:
         result: T = await self._services.run_child(function, arguments, timeout or self._run.step.timeout)
@@ -136,6 +140,12 @@ class Context:
 
     def follow_up(self, job: FollowUp) -> None:
         self.follow_ups.append(job)
+
+    def issue(self, issue: Issue) -> None:
+        self.issues.append(issue)
+
+    async def resolutions(self) -> Sequence[Resolution]:
+        return await self._services.load_resolutions(self._run)
 
 
 def to_json(value: object, what: str) -> str:
@@ -214,9 +224,18 @@ class Applying:
         self.effect_key = effect_key(run)
         self.now = now
         self.follow_ups: list[FollowUp] = []
+        self.issues: list[Issue] = []
 
     def follow_up(self, job: FollowUp) -> None:
         self.follow_ups.append(job)
+
+    def issue(self, issue: Issue) -> None:
+        if issue.blocking:
+            raise PermanentError(
+                f"Issue {issue.code!r}: a processor cannot wait for a person. Raise blocking issues in a step, before "
+                "its result is applied."
+            )
+        self.issues.append(issue)
 
     def reconcile(
         self,

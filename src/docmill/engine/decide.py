@@ -159,12 +159,12 @@ def _report(fold: _Fold, event: StepEvent) -> bool:
         case Answered():
             _answer(fold, position, step)
         case Reopened():
-            fold.put(position, _again(step, fold.now), "reopened")
+            fold.put(position, _again(step, fold.now)._replace(checkpointed=False), "reopened")
         case Skipped():
             fold.put(position, _idle(step, StepStatus.SKIPPED, reason=SkipReason.CONDITION), SkipReason.CONDITION)
         case Suspended():
             after = step._replace(status=StepStatus.WAITING, worker=None, due_at=None, deadline=event.deadline)
-            fold.put(position, after)
+            fold.put(position, after._replace(checkpointed=step.checkpointed or event.paid))
         case Deferred():
             fold.put(position, _again(step, event.until), "deferred")
         case Released():
@@ -304,7 +304,7 @@ def _skip_unstarted(fold: _Fold) -> None:
         step = fold.steps[planned.position]
         unstarted = step.status in (StepStatus.PENDING, StepStatus.READY)
         # An outside executor is at work on its step and may finish; a question to a person has lost its point.
-        moot = step.status is StepStatus.WAITING and planned.kind is StepKind.HUMAN
+        moot = step.status is StepStatus.WAITING and planned.kind is not StepKind.EXTERNAL
         if unstarted or moot:
             after = _idle(step, StepStatus.SKIPPED, reason=SkipReason.JOB_FAILED)
             fold.put(planned.position, after, SkipReason.JOB_FAILED)

@@ -90,6 +90,8 @@ class Suspended:
     epoch: int
     deadline: datetime | None
     result: str | None = None
+    paid: bool = False
+    """The result cost money: should nobody answer, it is there for the next attempt."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +105,7 @@ class Answered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reopened:
-    """Whoever was asked wants the waiting step to run again; no attempt is used."""
+    """Whoever was asked wants the waiting step to run again, whatever was stored; no attempt is used."""
 
     position: int
     epoch: int

@@ -5,7 +5,7 @@ from dataclasses import fields
 
 from sqlalchemy import Connection, select
 
-from docmill.db.tables import templates
+from docmill.db.tables import step_parts, templates
 from docmill.engine.batch import NewJob, StepRun
 from docmill.engine.context import to_json
 from docmill.model.errors import PermanentError
@@ -28,6 +28,16 @@ def follow_ups_to_part(wanted: Sequence[FollowUp]) -> str:
 def follow_ups_from_part(stored: object) -> list[FollowUp]:
     """As they were wanted; None: there were none."""
     return [FollowUp(**job) for job in stored] if isinstance(stored, list) else []
+
+
+def kept_follow_ups(connection: Connection, run: StepRun) -> tuple[NewJob, ...]:
+    """The jobs that the compute of a waiting step wanted: for whoever completes it with an answer."""
+    query = select(step_parts.c.value).where(
+        step_parts.c.job_id == run.job.id,
+        step_parts.c.position == run.step.position,
+        step_parts.c.name == part_name(run),
+    )
+    return resolve_follow_ups(connection, run, follow_ups_from_part(connection.execute(query).scalar()))
 
 
 def newest_template(connection: Connection, org_id: str, name: str) -> str | None:

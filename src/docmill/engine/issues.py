@@ -1,4 +1,7 @@
-"""Issues that a job opens on its way: they are stored by the transaction that reports on the step, or not at all."""
+"""Issues that a job opens on its way: they are stored by the transaction that reports on the step, or not at all.
+
+The lock of the job guards the issues of its steps.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -8,8 +11,11 @@ import orjson
 
 from docmill.engine.locked import LockedJob
 from docmill.engine.sql.rows import HotSql
-from docmill.engine.sql.statements import INSERT_ISSUE, WITHDRAW_ISSUES
+from docmill.engine.sql.statements import FORGET_RAISED, INSERT_ISSUE, WITHDRAW_ISSUES
 from docmill.model.issues import IssueSeverity
+
+RAISED = "docmill.issues/"
+"""How the parts are called in which the issues of a compute stay with its result; its epoch follows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +32,8 @@ class NewIssue:
     answer_schema: Mapping[str, object] | None = None
     """What the data of a resolution must look like."""
     assigned_to: str | None = None
+    corrects: bool = False
+    """The data of a resolution corrects the result that the step has; otherwise it is the result."""
 
 
 def write_issues(
@@ -34,16 +42,14 @@ def write_issues(
     moved_on: Iterable[LockedJob],
     now: datetime,
 ) -> None:
-    """Withdraw the questions of steps that no longer wait for an answer, then open the new ones."""
-    sql.run_each(
-        WITHDRAW_ISSUES,
-        [
-            {"job_id": job.was.head.id, "position": position, "now": now}
-            for job in moved_on
-            for position in job.left_waiting
-        ],
-    )
+    """Open the new ones, then withdraw those of steps that no longer wait: also what came too late to be asked."""
     sql.run_each(INSERT_ISSUE, [_row(job, position, issue, now) for job, position, issue in opened])
+    left = [(job.was.head.id, position, answered) for job in moved_on for position, answered in job.left_waiting]
+    sql.run_each(WITHDRAW_ISSUES, [{"job_id": job_id, "position": place, "now": now} for job_id, place, _ in left])
+    sql.run_each(
+        FORGET_RAISED,
+        [{"job_id": job_id, "position": place, "names": f"{RAISED}%"} for job_id, place, answered in left if answered],
+    )
 
 
 def _row(job: LockedJob, position: int | None, issue: NewIssue, now: datetime) -> dict[str, object]:
@@ -61,6 +67,7 @@ def _row(job: LockedJob, position: int | None, issue: NewIssue, now: datetime) -
         "code": issue.code,
         "severity": issue.severity.value,
         "blocking": issue.blocking,
+        "corrects": issue.corrects,
         "title": issue.title,
         "details": orjson.dumps(issue.details).decode(),
         "answer_schema": None if schema is None else orjson.dumps(schema).decode(),

@@ -19,9 +19,11 @@ from docmill.engine.context import AppliedDatabase, Applying
 from docmill.engine.events import Completed
 from docmill.engine.failpoints import failpoint
 from docmill.engine.follow_ups import resolve_follow_ups
+from docmill.engine.issues import NewIssue
 from docmill.engine.lane import StoreThread
 from docmill.engine.lease import Lease
 from docmill.engine.pools import Reservation, Slots
+from docmill.engine.raised import raised_by_processor
 from docmill.engine.store import PlanSource, Store
 from docmill.engine.transaction import Transaction
 from docmill.engine.write_only import NeedsFullDatabase, WriteOnlyDatabase
@@ -41,6 +43,7 @@ class Apply:
     stored: bool
     """The result is checkpointed already and need not be written again."""
     follow_ups: tuple[NewJob, ...]
+    issues: tuple[NewIssue, ...]
     done: Callable[[], None]
     """Applied and completed, or lost to another worker: in either case no longer ours."""
     failed: Callable[[BaseException], None]
@@ -133,8 +136,7 @@ class LaneB(StoreThread):
         try:
             with store.session.write() as connection:
                 transaction = store.begin()
-                plain = Batch(reports=[_completion(apply, ()) for apply in batch])
-                transaction.lock(plain)
+                transaction.lock(Batch(hold=[apply.run.job.id for apply in batch]))
                 if write_only:
                     reports = self._write_only(batch, connection, transaction)
                 else:
@@ -171,19 +173,25 @@ def _applied(
     run = apply.run
     # Read under the job's lock: what is ours now is ours until the commit.
     if not transaction.holds(run.job.id, run.step.position, run.state.epoch):
-        return _completion(apply, ())
-    return _completion(apply, _run_processor(apply, database, connection, transaction))
+        return _completion(apply)
+    follow_ups, issues = _run_processor(apply, database, connection, transaction)
+    return _completion(apply, follow_ups, issues)
 
 
-def _completion(apply: Apply, follow_ups: tuple[NewJob, ...]) -> Report:
+def _completion(apply: Apply, follow_ups: tuple[NewJob, ...] = (), issues: tuple[NewIssue, ...] = ()) -> Report:
     run = apply.run
     event = Completed(position=run.step.position, epoch=run.state.epoch, result=None if apply.stored else apply.result)
-    return Report(job_id=run.job.id, event=event, follow_ups=(*apply.follow_ups, *follow_ups))
+    return Report(
+        job_id=run.job.id,
+        event=event,
+        follow_ups=(*apply.follow_ups, *follow_ups),
+        issues=(*apply.issues, *issues),
+    )
 
 
 def _run_processor(
     apply: Apply, database: AppliedDatabase | WriteOnlyDatabase, connection: Connection, transaction: Transaction
-) -> tuple[NewJob, ...]:
+) -> tuple[tuple[NewJob, ...], tuple[NewIssue, ...]]:
     context = Applying(apply.run, database, transaction.now)
     failpoint("apply.before")
     apply.processor(context, orjson.loads(apply.result))
@@ -191,4 +199,5 @@ def _run_processor(
     failpoint("apply.after")
     if isinstance(database, WriteOnlyDatabase) and context.follow_ups:
         database.refuse()
-    return resolve_follow_ups(connection, apply.run, context.follow_ups, offset=len(apply.follow_ups))
+    follow_ups = resolve_follow_ups(connection, apply.run, context.follow_ups, offset=len(apply.follow_ups))
+    return follow_ups, raised_by_processor(apply.run, context.issues)

@@ -1,7 +1,7 @@
 """What a step starts from: entity, results of earlier steps, prompt, stored parts. Read on two threads of their own."""
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Event
 from typing import Protocol, TypeVar
@@ -10,13 +10,16 @@ import orjson
 from sqlalchemy import Connection, select
 
 from docmill.db.database import Database, is_transient
-from docmill.db.tables import job_steps, step_parts
+from docmill.db.tables import issues, job_steps, step_parts
 from docmill.engine.batch import StepRun
 from docmill.engine.context import AppliedDatabase
 from docmill.engine.readers import Read, Readers
 from docmill.model.errors import DatabaseUnavailable, PermanentError
+from docmill.model.issues import IssueStatus
 from docmill.model.statuses import StepStatus
-from docmill.plugin import Registry
+from docmill.plugin import Registry, Resolution, StepType
+from docmill.templates import conditions
+from docmill.templates.plan import PlanStep
 
 T = TypeVar("T")
 log = logging.getLogger("docmill.engine")
@@ -170,6 +173,40 @@ class Loader:
         )
         return {row.name: row.value for row in connection.execute(query)}
 
+    async def resolutions(self, run: StepRun) -> Sequence[Resolution]:
+        """How issues of the step were resolved, oldest first."""
+        return await self.read(lambda connection: self._resolutions(connection, run))
+
+    @staticmethod
+    def _resolutions(connection: Connection, run: StepRun) -> Sequence[Resolution]:
+        query = (
+            select(issues)
+            .where(
+                issues.c.job_id == run.job.id,
+                issues.c.position == run.step.position,
+                issues.c.status == IssueStatus.RESOLVED.value,
+            )
+            .order_by(issues.c.resolved_at, issues.c.id)
+        )
+        return [
+            Resolution(code=row.code, by=row.resolved_by, note=row.note, **row.resolution)
+            for row in connection.execute(query)
+        ]
+
     def close(self) -> None:
         self._closing.set()
         self._readers.close()
+
+
+def needs_of(planned: PlanStep, step_type: StepType) -> frozenset[str]:
+    """What must be loaded before the compute: what the function asks for, what its expressions and its prompt name."""
+    names = set(step_type.needs)
+    if planned.prompt is not None:
+        names.add("entity")
+    expressions = [planned.condition, planned.not_before]
+    if "input" in names:
+        expressions.extend(planned.input.values())
+    for expression in expressions:
+        if expression is not None:
+            names |= conditions.parse(expression).names
+    return frozenset(names - {"input"})

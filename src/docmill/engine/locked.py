@@ -121,12 +121,12 @@ class LockedJob:
         return entity_slot(head.org_id, head.entity_type, head.entity_id)
 
     @property
-    def left_waiting(self) -> list[int]:
-        """Positions whose question has lost its point: no longer waiting, and not because they were answered."""
+    def left_waiting(self) -> list[tuple[int, bool]]:
+        """Positions that no longer wait, each with whether somebody answered: then its question is not put again."""
         return [
-            position
+            (position, after == "COMPLETED" or reason in ("answered", "reopened"))
             for position, before, after, reason in self.transitions
-            if before == "WAITING" and position is not None and after != "COMPLETED" and reason != "answered"
+            if before == "WAITING" and position is not None
         ]
 
     @property

@@ -8,6 +8,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from datetime import timedelta
+from functools import partial
 from random import random
 from typing import Any, NamedTuple
 
@@ -25,21 +26,23 @@ from docmill.engine.events import (
     Released,
     Skipped,
     StepEvent,
-    Suspended,
 )
 from docmill.engine.failpoints import failpoint
 from docmill.engine.failure import failure
 from docmill.engine.follow_ups import follow_ups_from_part, follow_ups_to_part, part_name, resolve_follow_ups
 from docmill.engine.inflight import Inflight, Key
+from docmill.engine.issues import NewIssue
 from docmill.engine.lane_a import Item, LaneA
 from docmill.engine.lane_b import Apply, LaneB
 from docmill.engine.lease import Lease
-from docmill.engine.loading import Loader, Scope
+from docmill.engine.loading import Loader, Scope, needs_of
 from docmill.engine.pools import Slots
+from docmill.engine.processors import choose_processor
+from docmill.engine.raised import Raised, raised_from_parts, raised_now, suspension
 from docmill.engine.thread_call import in_thread
 from docmill.model import errors
 from docmill.model.ai import Caller, Reply, Request
-from docmill.plugin import Registry, StepType, Wait
+from docmill.plugin import Registry, Resolution, StepType, Wait
 from docmill.templates import conditions
 from docmill.templates.output import check_output
 from docmill.templates.plan import PlanStep
@@ -61,10 +64,11 @@ class _Running(NamedTuple):
 
 
 class _End(NamedTuple):
-    """How an attempt ended, and the jobs to submit with it."""
+    """How an attempt ended, the jobs to submit and the issues to open with it."""
 
     event: StepEvent
     follow_ups: tuple[NewJob, ...] = ()
+    issues: tuple[NewIssue, ...] = ()
 
 
 class Runner:
@@ -179,7 +183,7 @@ class Runner:
             # Nobody commits on its behalf, so nobody else says that there is a slot.
             self.lane_a.ring(frozenset({run.queue}))
         else:
-            self._send(run, end.event, end.follow_ups)
+            self._send(run, end.event, end.follow_ups, end.issues)
 
     async def _attempt(self, run: StepRun, context: Context) -> _End | None:
         """What to report; None when the result went to lane B."""
@@ -195,7 +199,7 @@ class Runner:
         # Plans are kept for good, so their steps can be known by identity.
         needs = self._needs.get(id(planned))
         if needs is None:
-            needs = self._needs[id(planned)] = _needs(planned, step_type)
+            needs = self._needs[id(planned)] = needs_of(planned, step_type)
         scope = await self._loader.scope(run, needs) if needs else Scope()
         if planned.condition is not None and not conditions.parse(planned.condition).holds(scope.names()):
             return _End(Skipped(position=position, epoch=epoch))
@@ -217,10 +221,11 @@ class Runner:
         value = await self._compute(step_type, context, planned, scope)
         failpoint("compute.after")
         if isinstance(value, Wait):
-            within = value.within if isinstance(value.within, timedelta) else timedelta(seconds=value.within)
-            until = self.lane_a.now() + within
             note = to_json(value.note, f"the note of {planned.step_key}")
-            return _End(Suspended(position=position, epoch=epoch, deadline=until, result=note))
+            asked = raised_now(run, [*context.issues, *([value.issue] if value.issue else ())])
+            await self._keep(run, context, raised_now(run, ()))
+            event = suspension(run, now=self.lane_a.now(), within=value.within, result=note)
+            return _End(event, issues=asked.opened(run, corrects=False))
         result = to_json(value, f"the result of {planned.step_key}")
         _check_result(planned, step_type, result)
         return await self._conclude(run, context, step_type, result, stored=False)
@@ -242,18 +247,24 @@ class Runner:
     async def _conclude(
         self, run: StepRun, context: Context, step_type: StepType, result: str, *, stored: bool
     ) -> _End | None:
-        """Complete through lane A, or checkpoint what was paid for and hand the result to lane B."""
+        """Ask a person, complete through lane A, or checkpoint what was paid for and hand the result to lane B."""
         position, epoch = run.step.position, run.state.epoch
-        if not run.step.processor:
-            kept = None if stored else result
-            event = Completed(position=position, epoch=epoch, result=kept, paid=step_type.paid)
-            return _End(event, await self._follow_ups(run, context))
-        processor = await self._processor(run, result)
+        raised = raised_now(run, context.issues)
         if stored:
-            context.follow_ups = follow_ups_from_part((await self._loader.parts(run)).get(part_name(run)))
-        elif context.follow_ups:
-            # Wanted by a compute that is not repeated once its result is kept, so they must be kept before it.
-            await self.store_part(run, part_name(run), follow_ups_to_part(context.follow_ups))
+            parts = await self._loader.parts(run)
+            raised = raised_from_parts(parts, run)
+            context.follow_ups = follow_ups_from_part(parts.get(part_name(run)))
+        elif raised.blocks or run.step.processor:
+            await self._keep(run, context, raised)
+        kept = None if stored else result
+        if raised.blocks:
+            asked = suspension(run, now=self.lane_a.now(), within=None, result=kept, paid=step_type.paid)
+            return _End(asked, issues=raised.opened(run, corrects=True))
+        issues = raised.opened(run, corrects=False)
+        if not run.step.processor:
+            event = Completed(position=position, epoch=epoch, result=kept, paid=step_type.paid)
+            return _End(event, await self._follow_ups(run, context), issues)
+        processor = await choose_processor(self._registry, self._loader, run, result)
         if step_type.paid and not stored:
             checkpoint = Checkpointed(position=position, epoch=epoch, result=result)
             if not await self._record(run, checkpoint, len(result)):
@@ -267,29 +278,20 @@ class Runner:
             result=result,
             stored=stored,
             follow_ups=follow_ups,
+            issues=issues,
             done=lambda: self._inflight.remove(run),
             failed=lambda error: self._apply_failed(run, error, result),
         )
         self.lane_b.put(apply)
         return None
 
-    async def _processor(self, run: StepRun, result: str) -> Callable[[Any, Any], None]:
-        """The first whose condition holds; conditions may name the entity, results and metadata besides the result."""
-        service = run.plan.service_name or ""
-        needs = {name for choice in run.step.processor if choice.when for name in conditions.parse(choice.when).names}
-        scope: dict[str, object] = {}
-        if needs:
-            loaded = await self._loader.scope(run, frozenset(needs - {"result"}))
-            scope = {**loaded.names(), "result": orjson.loads(result)}
-        for choice in run.step.processor:
-            if choice.when is None or conditions.parse(choice.when).holds(scope):
-                found = self._registry.processors.get((service, choice.method))
-                if found is None:
-                    raise errors.PermanentError(
-                        f"This worker knows no processor {service}.{choice.method}; install the plug-in that has it."
-                    )
-                return found.function
-        return _no_processor
+    async def _keep(self, run: StepRun, context: Context, raised: Raised) -> None:
+        """What a compute wants done with its result is not computed again once that is kept, so it is kept before."""
+        if context.follow_ups:
+            await self.store_part(run, part_name(run), follow_ups_to_part(context.follow_ups))
+        # From the second claim on also if there is none: an earlier compute may have left some behind.
+        if raised.issues or run.state.epoch > 1:
+            await self.store_part(run, raised.part_name, raised.to_part())
 
     def _apply_failed(self, run: StepRun, error: BaseException, result: str) -> None:
         """Lane B could not apply (called on its thread): a failed attempt that keeps its result."""
@@ -300,11 +302,17 @@ class Runner:
             return ()
         return await self._loader.read(lambda connection: resolve_follow_ups(connection, run, context.follow_ups))
 
-    def _send(self, run: StepRun, event: StepEvent, follow_ups: tuple[NewJob, ...] = ()) -> None:
+    def _send(
+        self,
+        run: StepRun,
+        event: StepEvent,
+        follow_ups: tuple[NewJob, ...] = (),
+        issues: tuple[NewIssue, ...] = (),
+    ) -> None:
         """Hand the end of an attempt to lane A; the slot is free as soon as the lane takes it up."""
         if isinstance(event, Failed):
             self._slots.count_failure(run.queue)
-        report = Report(job_id=run.job.id, event=event, follow_ups=follow_ups)
+        report = Report(job_id=run.job.id, event=event, follow_ups=follow_ups, issues=issues)
         self.lane_a.put(Item(report, run.queue, lambda good: self._inflight.remove(run), _size(event)))
 
     async def _record(self, run: StepRun, event: StepEvent, size: int) -> bool:
@@ -357,13 +365,16 @@ class Runner:
             raise errors.LeaseLost(f"Step {run.step.step_key} was taken over; it ends here.")
         failpoint("part.recorded")
 
+    async def load_resolutions(self, run: StepRun) -> Sequence[Resolution]:
+        return await self._loader.resolutions(run)
+
     async def run_child(self, function: Callable[..., Any], arguments: tuple[object, ...], timeout: float) -> Any:
         return await self._children.run(function, arguments, timeout)
 
-    async def generate(self, request: Request, caller: Caller) -> Reply:
+    async def generate(self, run: StepRun, request: Request, caller: Caller) -> Reply:
         if self._models is None:
             raise errors.PermanentError("This worker was started without a model gateway, so no step can ask a model.")
-        return await self._models.generate(request, caller)
+        return await self._models.generate(request, caller, partial(self.check_lease, run))
 
 
 def _size(event: StepEvent) -> int:
@@ -380,21 +391,3 @@ def _check_result(planned: PlanStep, step_type: StepType, result: str) -> None:
     if step_type.output is not None:
         value = value.get(step_type.output) if isinstance(value, dict) else None
     check_output(planned.output_schema, value, f"The result of {planned.step_key}")
-
-
-def _needs(planned: PlanStep, step_type: StepType) -> frozenset[str]:
-    """What must be loaded before the compute: what the function asks for, what its expressions and its prompt name."""
-    names = set(step_type.needs)
-    if planned.prompt is not None:
-        names.add("entity")
-    expressions = [planned.condition, planned.not_before]
-    if "input" in names:
-        expressions.extend(planned.input.values())
-    for expression in expressions:
-        if expression is not None:
-            names |= conditions.parse(expression).names
-    return frozenset(names - {"input"})
-
-
-def _no_processor(context: Any, result: Any) -> None:
-    """No branch of the choice holds: the step completes and changes nothing."""

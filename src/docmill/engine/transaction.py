@@ -64,7 +64,9 @@ class Transaction:
 
     def lock(self, batch: Batch) -> None:
         """Lock the jobs that the batch speaks of, in id order; waiting, unless the batch is one that never waits."""
-        ids = sorted({report.job_id for report in batch.reports} | {part.job_id for part in batch.parts})
+        ids = sorted(
+            {report.job_id for report in batch.reports} | {part.job_id for part in batch.parts} | {*batch.hold}
+        )
         self.now, locked, self._queued = self._sql.begin(
             ids, wait=batch.wait, queues=[claim.queue for claim in batch.claims]
         )
@@ -77,6 +79,11 @@ class Transaction:
             return False
         step = job.state.steps[position]
         return step.status is StepStatus.IN_PROGRESS and step.epoch == epoch
+
+    def step(self, job_id: str, position: int) -> StepRun | None:
+        """The step as it stands under the job's lock; None if there is no such job here."""
+        job = self._jobs.get(job_id)
+        return None if job is None else _run_of(job, position, False)
 
     def fold(self, reports: Sequence[Report]) -> list[bool]:
         """Fold the reports into their jobs; for each, whether it was accepted."""

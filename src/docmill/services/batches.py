@@ -21,11 +21,11 @@ from docmill.engine.failpoints import failpoint
 from docmill.engine.store import PlanSource, Store
 from docmill.engine.store_pool import StorePool
 from docmill.model.errors import Conflict, DatabaseUnavailable, InvalidInput, NotFound
-from docmill.model.ids import DEFAULT_ORG, new_id
+from docmill.model.ids import DEFAULT_ORG, canonical_id, new_id
 from docmill.model.statuses import FINISHED_JOBS, JobStatus, StepStatus
 from docmill.services.batch_views import BatchView, JobResult, batch_row, results_of, view_of, views_of
 from docmill.services.following import LONGEST, PATIENCE, SHORTEST
-from docmill.services.jobs import canonical_id, check_job
+from docmill.services.jobs import check_job
 from docmill.services.submission import checked_id, checked_metadata, checked_text
 from docmill.templates.document import plan_from_document
 

@@ -13,7 +13,7 @@ from docmill.templates.document import Document, document_from_plan
 from docmill.templates.plan import ALL_PREVIOUS, Plan
 from docmill.templates.times import written
 
-_LENGTHS = frozenset({"timeout", "backoff", "delay"})
+_LENGTHS = frozenset({"timeout", "backoff", "delay", "answer_within"})
 _WIDEST = 60
 
 

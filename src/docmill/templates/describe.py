@@ -57,6 +57,8 @@ def _facts(plan: Plan, step: PlanStep) -> Iterator[tuple[str, str]]:
         yield "not before", step.not_before
     if step.delay:
         yield "delay", written(step.delay)
+    if step.answer_within is not None:
+        yield "answer", f"within {written(step.answer_within)}"
     yield "pool", f"{step.pool}, timeout {written(step.timeout)}"
     yield "retry", _retry(step)
     if step.on_failure is not FailureAction.FAIL_JOB:

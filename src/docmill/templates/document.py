@@ -21,8 +21,9 @@ Document = dict[str, Any]
 def document_from_plan(plan: Plan) -> Document:
     """The plan as plain data."""
     newer: Document = {"undoes": True} if plan.undoes else {}
+    answers = any(step.answer_within is not None for step in plan.steps)
     return {
-        "format": 2 if newer else 1,
+        "format": 2 if newer or answers else 1,
         "name": plan.name,
         "description": plan.description,
         "processable_type": plan.processable_type,
@@ -35,6 +36,7 @@ def document_from_plan(plan: Plan) -> Document:
 
 
 def _step_document(plan: Plan, step: PlanStep) -> Document:
+    newer: Document = {} if step.answer_within is None else {"answer_within": step.answer_within}
     return {
         "step_key": step.step_key,
         "display_name": step.display_name,
@@ -65,6 +67,7 @@ def _step_document(plan: Plan, step: PlanStep) -> Document:
         "not_before": step.not_before,
         "delay": step.delay,
         "finish": step.finish,
+        **newer,
     }
 
 
@@ -128,5 +131,6 @@ def _plan_step(step: Mapping[str, Any], position: int, positions: Mapping[str, i
         input=step["input"],
         not_before=step["not_before"],
         delay=float(step["delay"]),
+        answer_within=step.get("answer_within"),
         finish=step["finish"],
     )

@@ -59,7 +59,7 @@ def _step(plan: Plan, step: PlanStep, catalogue: Catalogue) -> Entries:
         entries["condition"] = _expression(step.condition)
     if step.not_before is not None:
         entries["not_before"] = _not_before(step.not_before)
-    entries |= _lengths(step, "delay", "timeout")
+    entries |= _lengths(step, "delay", "timeout", "answer_within")
     entries |= _trouble(step)
     entries |= _work(step)
     return entries

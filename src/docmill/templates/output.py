@@ -1,7 +1,11 @@
-"""Whether an output is what its `output_schema` asks for. One checker for models' answers and steps' results."""
+"""Whether data is what a JSON Schema asks for: models' answers, steps' results, people's resolutions.
+
+References stay inside a schema: it never makes us fetch anything.
+"""
 
 from collections.abc import Mapping
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 import orjson
@@ -10,35 +14,51 @@ from docmill.model.ai_errors import OutputInvalid
 from docmill.model.errors import PermanentError
 
 _SHOWN = 5
-"""Violations named in a message; a model that answers in another shape breaks every rule at once."""
+"""Broken rules that are named; who answers in another shape breaks them all."""
 
 
 def check_output(schema: Mapping[str, object], value: object, what: str) -> None:
     """Raise OutputInvalid, naming place and rule, unless `value` (plain JSON data) satisfies the schema."""
-    try:
-        validator = _validator(orjson.dumps(schema, option=orjson.OPT_SORT_KEYS).decode())
-    except ValueError as error:
-        reason = str(error).splitlines()[0]
+    fault = schema_fault(schema)
+    if fault is not None:
         raise PermanentError(
-            f"{what} cannot be checked: its output_schema is no JSON Schema: {reason}. Correct the template."
-        ) from error
-    violations: list[str] = []
-    for broken in validator.iter_errors(value):
-        if len(violations) == _SHOWN:
-            violations.append("and more")
-            break
-        rule = _rule(broken.schema_path)
-        violations.append(f"{_place(broken.instance_path)}: {_short(broken.message)} (rule {rule})")
-    if violations:
-        raise OutputInvalid(f"{what} does not satisfy its output_schema: {'; '.join(violations)}.")
+            f"{what} cannot be checked: its output_schema is no JSON Schema: {fault}. Correct the template."
+        )
+    broken = violations(schema, value)
+    if broken:
+        raise OutputInvalid(f"{what} does not satisfy its output_schema: {'; '.join(broken)}.")
+
+
+def schema_fault(schema: Mapping[str, object]) -> str | None:
+    """What is wrong with the schema itself; None: it can be used."""
+    try:
+        _validator(_key(schema))
+    except ValueError as error:
+        return str(error).splitlines()[0].rstrip(".")
+    return None
+
+
+def violations(schema: Mapping[str, object], value: object) -> list[str]:
+    """The first few rules that the value breaks, each with its place; empty: it fits."""
+    fault = schema_fault(schema)
+    if fault is not None:
+        return [f"the schema it must fit is no JSON Schema: {fault}"]
+    found = list(islice(_validator(_key(schema)).iter_errors(value), _SHOWN + 1))
+    named = [
+        f"{_place(broken.instance_path)}: {_short(broken.message)} (rule {_rule(broken)})" for broken in found[:_SHOWN]
+    ]
+    return [*named, "and more"] if len(found) > _SHOWN else named
+
+
+def _key(schema: Mapping[str, object]) -> str:
+    return orjson.dumps(schema, option=orjson.OPT_SORT_KEYS).decode()
 
 
 @lru_cache(maxsize=256)
 def _validator(schema: str) -> Any:
-    """Compiled once per schema."""
+    """Compiled once per schema; the library is loaded by the first."""
     import jsonschema_rs
 
-    # Offline: a schema never makes us fetch anything.
     return jsonschema_rs.validator_for(orjson.loads(schema), offline=True)
 
 
@@ -46,8 +66,8 @@ def _place(path: list[str | int]) -> str:
     return "$" + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
 
 
-def _rule(path: list[str | int]) -> str:
-    return "/".join(str(part) for part in path) or "false"
+def _rule(broken: Any) -> str:
+    return "/".join(str(part) for part in broken.schema_path) or "false"
 
 
 def _short(message: str) -> str:

@@ -69,6 +69,8 @@ class PlanStep:
     """Expression for the earliest start (ISO 8601 text or an expression giving one)."""
     delay: float = 0.0
     """Seconds between becoming ready and being due."""
+    answer_within: float | None = None
+    """Seconds that the step may wait for an answer; None: what it asks for itself, or the engine's default."""
     finish: bool = False
 
 

@@ -18,7 +18,7 @@ KEYS = frozenset(
         *("step_key", "display_name", "kind", "type", "pool", "group", "execution_group", "order", "depends_on"),
         *("condition", "optional", "timeout", "max_attempts", "backoff", "max_crashes", "on_failure_action"),
         *("on_retry_action", "prompt", "model_config", "output_schema", "processor_method", "compensation_method"),
-        *("recovery", "input", "not_before", "delay"),
+        *("recovery", "input", "not_before", "delay", "answer_within"),
     }
 )
 _STEP_KEY = re.compile(r"[a-z][a-z0-9_]{0,63}", re.ASCII)
@@ -110,6 +110,7 @@ class _StepReader:
             "input": self._input(),
             "not_before": self._not_before(),
             "delay": fields.duration("delay", 0.0),
+            "answer_within": self._answer_within(),
             "finish": finish,
         }
         if finish:
@@ -314,6 +315,9 @@ class _StepReader:
             remedy = "write a time such as 2026-01-31T08:00:00Z or an expression giving one"
             self.fields.wrong_type(node, self.fields.at("not_before"), "text", remedy)
         return None
+
+    def _answer_within(self) -> float | None:
+        return self.fields.duration("answer_within", 0.0, positive=True) or None
 
     def _check_finish(self, kind: StepKind, optional: bool) -> None:
         """The finish step always runs and always counts, so nothing may make it skippable."""

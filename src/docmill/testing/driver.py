@@ -292,7 +292,7 @@ class Driver:
                 return Deferred(position=position, epoch=epoch, until=self.oracle.now + timedelta(seconds=detail % 5))
             case Deed.SUSPEND:
                 deadline = self.oracle.now + timedelta(days=3650) if detail % 2 else None
-                return Suspended(position=position, epoch=epoch, deadline=deadline)
+                return Suspended(position=position, epoch=epoch, deadline=deadline, paid=detail % 4 == 2)
             case Deed.ANSWER:
                 return Answered(position=position, epoch=epoch, result='"answered"')
             case Deed.RELEASE:

@@ -214,7 +214,7 @@ class Facts:
         asked = {
             p
             for p, life in enumerate(self.lives)
-            if life.phase is Phase.WAITING and self.plan.steps[p].kind is StepKind.HUMAN
+            if life.phase is Phase.WAITING and self.plan.steps[p].kind is not StepKind.EXTERNAL
         }
         return frozenset((idle | asked) - self.denied.keys())
 
@@ -272,15 +272,8 @@ class Facts:
         )
 
     def _checkpointed(self, position: int) -> bool:
-        """A result was stored since the last rerun that threw results of this step away."""
-        thrown = max(
-            (
-                i
-                for i, e in enumerate(self.history)
-                if isinstance(e.event, Rerun) and not e.event.keep_checkpoints and position in e.touched
-            ),
-            default=-1,
-        )
+        """A result was stored since somebody last threw those of this step away."""
+        thrown = max((i for i, e in enumerate(self.history) if _throws_result(e, position)), default=-1)
         return any(_stores_result(entry.event, position) for entry in self.history[thrown + 1 :])
 
     def _job_status(self) -> JobStatus:
@@ -337,13 +330,23 @@ class Facts:
             reset |= more
 
 
+def _throws_result(entry: Entry, position: int) -> bool:
+    match entry.event:
+        case Rerun():
+            return not entry.event.keep_checkpoints and position in entry.touched
+        case Reopened():
+            return entry.event.position == position
+        case _:
+            return False
+
+
 def _stores_result(event: Event, position: int) -> bool:
     match event:
         case Submitted():
             return position in event.computed
         case Checkpointed() | Answered():
             return event.position == position
-        case Completed():
+        case Completed() | Suspended():
             return event.position == position and event.paid
         case Failed():
             return event.position == position and event.result is not None

@@ -54,4 +54,6 @@ def check_change(before: JobState, after: JobState) -> None:
             assert not old.status.settled or new == old, "a settled step changed without a rerun"
             assert new.failures >= old.failures
             assert new.crashes >= old.crashes
-            assert new.checkpointed or not old.checkpointed, "a checkpoint was lost"
+            # Whoever is asked about a result may want another one.
+            asked = old.status is StepStatus.WAITING
+            assert new.checkpointed or not old.checkpointed or asked, "a checkpoint was lost"

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from threading import Condition, Thread
 from typing import Any, Generic, TypeVar, cast
 
+from sqlalchemy import event
+
 from docmill.engine.sql.rows import HotSql
 from docmill.engine.store import Store
 from docmill.testing.waiting import until
@@ -57,8 +59,12 @@ class _Gated:
 class Actor(Generic[T]):
     """One side: a store, a thread, and what it does with the store."""
 
-    def __init__(self, store: Store, deed: Callable[[Store], T], *, blocked: Callable[[], bool]) -> None:
+    def __init__(
+        self, store: Store, deed: Callable[[Store], T], *, blocked: Callable[[], bool], all_statements: bool = False
+    ) -> None:
+        """`all_statements`: stop before those that go through SQLAlchemy too, and not only at the hot ones."""
         self._store = store
+        self._all_statements = all_statements
         self._deed = deed
         self._blocked = blocked
         self._turn = Condition()
@@ -75,16 +81,24 @@ class Actor(Generic[T]):
     def _run(self) -> None:
         real = self._store.sql
         self._store.sql = cast(HotSql, _Gated(real, self._pause))
+        connection = self._store.session.connection
         try:
             self._pause("start")
+            if self._all_statements:
+                event.listen(connection, "before_cursor_execute", self._pause_at_core)
             self._answer = self._deed(self._store)
         except BaseException as error:
             self._error = error
         finally:
             self._store.sql = real
+            if self._all_statements:
+                event.remove(connection, "before_cursor_execute", self._pause_at_core)
             with self._turn:
                 self._ended = True
                 self._turn.notify_all()
+
+    def _pause_at_core(self, connection: object, cursor: object, statement: str, *rest: object) -> None:
+        self._pause(statement.split(maxsplit=1)[0].lower())
 
     def _pause(self, name: str) -> None:
         with self._turn:

@@ -2,7 +2,7 @@
 
 from docmill.model.statuses import StepKind
 from docmill.templates.plan import Plan
-from docmill.testing.samples import Draft, make_plan, receipt, single_step
+from docmill.testing.samples import Draft, make_plan, question_beside_work, receipt, single_step
 from docmill.testing.sequences import Choice, Deed, Program
 
 _CLAIM = Choice(Deed.CLAIM, 0, 1)
@@ -82,4 +82,19 @@ BATCHED = Program(
     ),
 )
 
-STORIES = (POISON, FAILURES, ANSWERS, _asked(None), _asked("save"), _saga(True), _saga(False), BATCHED)
+FAILED_BESIDE_WAITS = Program(
+    (question_beside_work(),),
+    (Choice(Deed.SUBMIT), *[_CLAIM] * 3, *[Choice(Deed.SUSPEND, 2), Choice(Deed.SUSPEND, 1)], Choice(Deed.FAIL, 0, 1)),
+)
+
+STORIES = (
+    POISON,
+    FAILURES,
+    FAILED_BESIDE_WAITS,
+    ANSWERS,
+    _asked(None),
+    _asked("save"),
+    _saga(True),
+    _saga(False),
+    BATCHED,
+)

@@ -51,6 +51,7 @@ FIELDS = maybe(
     input=st.dictionaries(NAMES, st.sampled_from(["entity.a", "metadata.b[0]", 5, True, None]), max_size=2),
     not_before=st.sampled_from(["2026-01-31", "2026-01-31T08:00:00Z", "entity.due"]),
     delay=SECONDS,
+    answer_within=SECONDS,
 )
 FAILURE: st.SearchStrategy[dict[str, Any]] = st.sampled_from(
     [

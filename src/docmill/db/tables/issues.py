@@ -20,6 +20,7 @@ issues = Table(
     Column("code", String, nullable=False),
     Column("severity", String, nullable=False),
     Column("blocking", Boolean, nullable=False),
+    Column("corrects", Boolean, nullable=False),
     Column("status", String, nullable=False),
     Column("title", String, nullable=False),
     Column("details", JsonText, nullable=False),
@@ -34,12 +35,13 @@ issues = Table(
     one_of("severity", IssueSeverity),
     one_of("status", IssueStatus),
 )
-Index("ix_processing_issues_org", issues.c.org_id, issues.c.id)
+Index("ix_processing_issues_org", issues.c.org_id, issues.c.created_at, issues.c.id)
 Index("ix_processing_issues_job", issues.c.job_id, issues.c.position)
 Index("ix_processing_issues_entity", issues.c.org_id, issues.c.processable_type, issues.c.processable_id)
 Index(
     "ix_processing_issues_open",
     issues.c.org_id,
+    issues.c.created_at,
     issues.c.id,
     postgresql_where=text("status = 'open'"),
     sqlite_where=text("status = 'open'"),

@@ -90,12 +90,16 @@ where job_id = :job_id and position = :position""")
 
 INSERT_ISSUE = statement("""
 insert into processing_issues (id, org_id, processable_type, processable_id, job_id, position, step_key, epoch, code,
-  severity, blocking, status, title, details, answer_schema, assigned_to, created_by, created_at)
+  severity, blocking, corrects, status, title, details, answer_schema, assigned_to, created_by, created_at)
 values (:id, :org_id, :processable_type, :processable_id, :job_id, :position, :step_key, :epoch, :code,
-  :severity, :blocking, 'open', :title, :details, :answer_schema, :assigned_to, :created_by, :now)
+  :severity, :blocking, :corrects, 'open', :title, :details, :answer_schema, :assigned_to, :created_by, :now)
 on conflict do nothing""")
 
 # The lock of the job guards the issues of its steps.
 WITHDRAW_ISSUES = statement("""
 update processing_issues set status = 'withdrawn', resolved_at = :now
 where job_id = :job_id and position = :position and status = 'open' and blocking""")
+
+# What was raised with the step's result is asked again with it, unless somebody answered.
+FORGET_RAISED = statement("""
+delete from processing_step_parts where job_id = :job_id and position = :position and name like :names""")

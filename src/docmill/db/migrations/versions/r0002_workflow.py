@@ -87,6 +87,7 @@ def _issues() -> None:
         sa.Column("code", sa.String, nullable=False),
         sa.Column("severity", sa.String, nullable=False),
         sa.Column("blocking", sa.Boolean, nullable=False),
+        sa.Column("corrects", sa.Boolean, nullable=False),
         sa.Column("status", sa.String, nullable=False),
         sa.Column("title", sa.String, nullable=False),
         sa.Column("details", JsonText, nullable=False),
@@ -102,11 +103,12 @@ def _issues() -> None:
         _one_of("processing_issues", "severity", "'info', 'warning', 'error', 'critical'"),
         _one_of("processing_issues", "status", "'open', 'resolved', 'withdrawn'"),
     )
-    op.create_index("ix_processing_issues_org", "processing_issues", ["org_id", "id"])
+    newest = ["org_id", "created_at", "id"]
+    op.create_index("ix_processing_issues_org", "processing_issues", newest)
     op.create_index("ix_processing_issues_job", "processing_issues", ["job_id", "position"])
     entity = ["org_id", "processable_type", "processable_id"]
     op.create_index("ix_processing_issues_entity", "processing_issues", entity)
-    _partial_index("ix_processing_issues_open", "processing_issues", ["org_id", "id"], "status = 'open'")
+    _partial_index("ix_processing_issues_open", "processing_issues", newest, "status = 'open'")
 
 
 def _callbacks() -> None:

@@ -1,0 +1,202 @@
+"""`docmill issues`: list, show, open, assign, resolve."""
+
+import sys
+from typing import Annotated, Literal
+
+from cyclopts import App, Parameter, validators
+
+from docmill.cli.errors import WrongUse
+from docmill.cli.issue_text import details, issue_table
+from docmill.cli.output import Json, print_json, record
+from docmill.model.issues import IssueAction, IssueSeverity, IssueStatus
+
+app = App(name="issues", help="See what people must look at, and resolve it.")
+
+IssueId = Annotated[str, Parameter(name="ISSUE", help="The issue's id.")]
+By = Annotated[str | None, Parameter(metavar="NAME", help="Who does this; default: your user name.")]
+
+
+@app.command(name="list")
+def list_issues(
+    *,
+    all: Annotated[bool, Parameter(negative="", help="Also those resolved or withdrawn.")] = False,
+    severity: Annotated[
+        IssueSeverity | None, Parameter(metavar="WORD", help="At least so severe.", show_default=False)
+    ] = None,
+    assigned_to: Annotated[str | None, Parameter(metavar="NAME", help="Only those assigned to this person.")] = None,
+    unassigned: Annotated[bool, Parameter(negative="", help="Only those assigned to nobody.")] = False,
+    entity: Annotated[str | None, Parameter(metavar="TYPE:ID", help="Only those about this entity.")] = None,
+    job: Annotated[str | None, Parameter(metavar="JOB", help="Only those of this job.")] = None,
+    blocking: Annotated[bool | None, Parameter(help="Only those a job waits for; or only the others.")] = None,
+    order: Annotated[Literal["newest", "severity"], Parameter(metavar="ORDER", help="What comes first.")] = "newest",
+    limit: Annotated[
+        int, Parameter(metavar="N", help="At most this many.", validator=validators.Number(gte=1, lte=100_000))
+    ] = 50,
+    after: Annotated[str | None, Parameter(metavar="ISSUE", help="Go on behind this one: the next page.")] = None,
+    json: Json = False,
+) -> int:
+    """List open issues, the newest first."""
+    from docmill.cli.opening import opened
+
+    if unassigned and assigned_to is not None:
+        raise WrongUse("--assigned-to and --unassigned exclude each other; give one of them.")
+    with opened() as installation:
+        found = installation.issues.list(
+            status=None if all else IssueStatus.OPEN,
+            severity=severity,
+            assigned_to="" if unassigned else assigned_to,
+            entity=None if entity is None else _entity(entity),
+            job_id=job,
+            blocking=blocking,
+            order=order,
+            limit=limit,
+            after=after,
+        )
+    if json:
+        print_json({"issues": [record(issue) for issue in found]})
+    elif found:
+        issue_table(found)
+        if len(found) == limit:
+            print(f"note: there may be more; go on with --after {found[-1].id}.", file=sys.stderr)
+    else:
+        print("No such issues." if all or after else "No open issues.", file=sys.stderr)
+    return 0
+
+
+@app.command
+def show(issue: IssueId, /, *, json: Json = False) -> int:
+    """Show an issue: what it is about, what it asks for, and how to resolve it."""
+    from docmill.cli.opening import opened
+
+    with opened() as installation:
+        view = installation.issues.get(issue)
+    if json:
+        print_json({"issue": record(view)})
+    else:
+        details(view)
+    return 0
+
+
+@app.command(name="open")
+def open_issue(
+    title: Annotated[str, Parameter(name="TITLE", help="What is wrong, in a line.")],
+    /,
+    *,
+    entity: Annotated[str | None, Parameter(metavar="TYPE:ID", help="The entity it is about.")] = None,
+    job: Annotated[str | None, Parameter(metavar="JOB", help="The job it is about.")] = None,
+    severity: Annotated[IssueSeverity, Parameter(metavar="WORD", help="How bad it is.")] = IssueSeverity.WARNING,
+    code: Annotated[str, Parameter(metavar="CODE", help="A word to find its like by.")] = "reported",
+    assign_to: Annotated[str | None, Parameter(metavar="NAME", help="Who looks after it.")] = None,
+    by: By = None,
+    json: Json = False,
+) -> int:
+    """Open an issue about an entity or a job.
+
+    It blocks nothing; `docmill jobs cancel` stops a job.
+    """
+    from docmill.cli.opening import opened
+
+    with opened() as installation:
+        view = installation.issues.open(
+            title=title,
+            code=code,
+            severity=severity,
+            entity=None if entity is None else _entity(entity),
+            job_id=job,
+            assigned_to=assign_to,
+            by=by or _me(),
+        )
+    if json:
+        print_json({"issue": record(view)})
+    else:
+        print(view.id)
+    return 0
+
+
+@app.command
+def assign(
+    issue: IssueId,
+    name: Annotated[str | None, Parameter(name="NAME", help="Who looks after it; leave out with --nobody.")] = None,
+    /,
+    *,
+    nobody: Annotated[bool, Parameter(negative="", help="Nobody in particular looks after it.")] = False,
+    json: Json = False,
+) -> int:
+    """Assign an open issue to somebody."""
+    from docmill.cli.opening import opened
+
+    if (name is None) != nobody:
+        raise WrongUse("Name somebody to assign the issue to, or give --nobody.")
+    with opened() as installation:
+        view = installation.issues.unassign(issue) if name is None else installation.issues.assign(issue, name)
+    if json:
+        print_json({"issue": record(view)})
+    else:
+        print(f"Issue {view.id} is assigned to {view.assigned_to or 'nobody'}.")
+    return 0
+
+
+@app.command
+def resolve(
+    issue: IssueId,
+    /,
+    *,
+    data: Annotated[
+        str | None, Parameter(metavar="JSON", help="The answer, as JSON.", allow_leading_hyphen=True)
+    ] = None,
+    data_file: Annotated[str | None, Parameter(metavar="FILE", help="The answer, from a JSON file.")] = None,
+    set: Annotated[
+        tuple[str, ...],
+        Parameter(
+            metavar="KEY=VALUE",
+            negative="",
+            consume_multiple=False,
+            help="One key of the answer, its value JSON or else text; may be given several times, over --data.",
+        ),
+    ] = (),
+    action: Annotated[
+        IssueAction, Parameter(metavar="ACTION", help="What the waiting step does.")
+    ] = IssueAction.CONTINUE,
+    note: Annotated[str | None, Parameter(metavar="TEXT", help="Why, for whoever looks at it later.")] = None,
+    by: By = None,
+    json: Json = False,
+) -> int:
+    """Resolve an issue. If its job waits for it, the job goes on.
+
+    continue: the step completes; the data corrects its result key by key, or is the result if the step has none of
+    its own. retry: the step runs again. fail: the step fails, with the note as the reason.
+
+    For example:
+      docmill issues resolve ISSUE --set total=110 --note "as printed"
+      docmill issues resolve ISSUE --data '{"total": 110, "currency": "EUR"}'
+      docmill issues resolve ISSUE --action fail --note "not our invoice"
+    """
+    from docmill.cli.answers import parse_answer
+    from docmill.cli.opening import opened
+
+    answer = parse_answer(data=data, file=data_file, entries=set)
+    with opened() as installation:
+        view = installation.issues.resolve(issue, answer, action=action, by=by or _me(), note=note)
+        job = None if view.job_id is None else installation.jobs.get(view.job_id).summary
+    if json:
+        print_json({"issue": record(view), "job": None if job is None else record(job)})
+    else:
+        print(f"Issue {view.id} is resolved." + (f" Job {job.id} is {job.status}." if job and view.blocking else ""))
+    return 0
+
+
+def _entity(text: str) -> tuple[str, str]:
+    kind, colon, name = text.partition(":")
+    if not (kind and colon and name):
+        raise WrongUse(f"An entity is written TYPE:ID, such as document:42, not {text!r}.")
+    return kind, name
+
+
+def _me() -> str | None:
+    """The user of this machine, if it has a name."""
+    import getpass
+
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return None

@@ -1,0 +1,266 @@
+"""Processing issues as people use them: look, open, assign, resolve."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from sqlalchemy import ColumnElement, Connection, Row, Select, and_, case, insert, or_, select, update
+
+from docmill.db.clock import database_now
+from docmill.db.database import Database
+from docmill.db.tables import issues, jobs
+from docmill.engine.bell import Bell
+from docmill.engine.context import to_json
+from docmill.engine.store import PlanSource
+from docmill.engine.store_pool import StorePool
+from docmill.model.errors import Conflict, InvalidInput, NotFound, PermanentError
+from docmill.model.ids import DEFAULT_ORG, canonical_id, new_id
+from docmill.model.issues import IssueAction, IssueSeverity, IssueStatus
+from docmill.services.resolving import Resolver
+
+Order = Literal["newest", "severity"]
+
+_severity = case({severity.value: rank for rank, severity in enumerate(IssueSeverity)}, value=issues.c.severity)
+"""Severity as a number, mildest first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IssueView:
+    """One issue."""
+
+    id: str
+    status: IssueStatus
+    severity: IssueSeverity
+    blocking: bool
+    code: str
+    title: str
+    details: Mapping[str, object]
+    answer_schema: Mapping[str, object] | None
+    corrects: bool
+    """The data of a resolution corrects the result that the step has; otherwise it is the result."""
+    entity_type: str
+    entity_id: str
+    job_id: str | None
+    step_key: str | None
+    assigned_to: str | None
+    created_by: str | None
+    created_at: datetime
+    action: IssueAction | None
+    """How it was resolved, with which data, by whom."""
+    data: object
+    note: str | None
+    resolved_by: str | None
+    resolved_at: datetime | None
+    """When it was resolved or withdrawn."""
+
+
+class Issues:
+    """The issues of one organisation."""
+
+    def __init__(self, database: Database, bell: Bell, org_id: str = DEFAULT_ORG) -> None:
+        self._database = database
+        self._bell = bell
+        self._org_id = org_id
+        self._stores = StorePool(database, PlanSource())
+
+    def list(
+        self,
+        *,
+        status: IssueStatus | None = IssueStatus.OPEN,
+        severity: IssueSeverity | None = None,
+        assigned_to: str | None = None,
+        entity: tuple[str, str] | None = None,
+        job_id: str | None = None,
+        blocking: bool | None = None,
+        order: Order = "newest",
+        limit: int = 50,
+        after: str | None = None,
+    ) -> Sequence[IssueView]:
+        """A page of issues, the newest or the most severe first.
+
+        `status` None: all; `severity`: at least so severe; `assigned_to` "": nobody; `entity`: type and id; `after`: go
+        on behind the issue with this id, the last of the page before.
+        """
+        newest = (issues.c.created_at, issues.c.id)
+        place = (_severity, *newest) if order == "severity" else newest
+        wanted: list[ColumnElement[bool]] = [issues.c.org_id == self._org_id]
+        if status is not None:
+            wanted.append(issues.c.status == status.value)
+        if severity is not None:
+            wanted.append(list(IssueSeverity).index(severity) <= _severity)
+        if assigned_to is not None:
+            wanted.append(issues.c.assigned_to == assigned_to if assigned_to else issues.c.assigned_to.is_(None))
+        if entity is not None:
+            wanted.append(and_(issues.c.processable_type == entity[0], issues.c.processable_id == entity[1]))
+        if job_id is not None:
+            wanted.append(issues.c.job_id == self._job_id(job_id))
+        if blocking is not None:
+            wanted.append(issues.c.blocking == blocking)
+        if after is not None:
+            wanted.append(_behind(self.get(after), order))
+        query = select(issues).where(*wanted).order_by(*(column.desc() for column in place)).limit(limit)
+        with self._database.read() as connection:
+            return [_view(row) for row in connection.execute(query)]
+
+    def get(self, issue_id: str) -> IssueView:
+        """The issue; NotFound if there is none."""
+        with self._database.read() as connection:
+            return _view(self._row(connection, issue_id))
+
+    def open(
+        self,
+        *,
+        title: str,
+        code: str = "reported",
+        severity: IssueSeverity = IssueSeverity.WARNING,
+        details: Mapping[str, object] | None = None,
+        entity: tuple[str, str] | None = None,
+        job_id: str | None = None,
+        assigned_to: str | None = None,
+        by: str | None = None,
+    ) -> IssueView:
+        """An issue that a person saw, about an entity or a job. It blocks nothing: cancel a job to stop it."""
+        if (entity is None) == (job_id is None):
+            raise InvalidInput("An issue is about an entity or about a job; name one of them.")
+        if not title.strip() or not code.strip():
+            raise InvalidInput("An issue needs a title and a code that are not empty.")
+        values = {
+            "id": new_id(),
+            "org_id": self._org_id,
+            "job_id": None,
+            "code": code,
+            "title": title,
+            "severity": severity.value,
+            "status": IssueStatus.OPEN.value,
+            "blocking": False,
+            "corrects": False,
+            "details": dict(details or {}),
+            "assigned_to": assigned_to,
+            "created_by": by,
+        }
+        check_storable(values, "the issue")
+        with self._database.write() as connection:
+            if job_id is not None:
+                job = self._job(connection, job_id)
+                values["job_id"] = job.id
+                entity = (job.entity_type, job.entity_id)
+            assert entity is not None
+            values |= {"processable_type": entity[0], "processable_id": entity[1]}
+            connection.execute(insert(issues).values(created_at=database_now(connection), **values))
+            return _view(self._row(connection, str(values["id"])))
+
+    def assign(self, issue_id: str, to: str) -> IssueView:
+        """Make somebody look after it; whoever did before no longer does."""
+        if not to.strip():
+            raise InvalidInput("Name somebody to assign the issue to, or unassign it.")
+        check_storable(to, "the name")
+        return self._assign(issue_id, to)
+
+    def unassign(self, issue_id: str) -> IssueView:
+        """Nobody in particular looks after it."""
+        return self._assign(issue_id, None)
+
+    def _assign(self, issue_id: str, to: str | None) -> IssueView:
+        with self._database.write() as connection:
+            found = self._row(connection, issue_id)
+            is_open = and_(issues.c.id == found.id, issues.c.status == IssueStatus.OPEN.value)
+            changed = connection.execute(update(issues).where(is_open).values(assigned_to=to)).rowcount
+            view = _view(self._row(connection, issue_id))
+        if not changed:
+            raise Conflict(f"Issue {view.id} is {view.status}; only an open one can be assigned.", issue_id=view.id)
+        return view
+
+    def resolve(
+        self,
+        issue_id: str,
+        data: object = None,
+        *,
+        action: IssueAction | Literal["continue", "retry", "fail"] = IssueAction.CONTINUE,
+        by: str | None = None,
+        note: str | None = None,
+    ) -> IssueView:
+        """Resolve it; when no blocking issue of its step is left open, the step goes on.
+
+        `continue`: the step completes, its result corrected by (or made of) the data. `retry`: it runs again and finds
+        the data among its resolutions. `fail`: it fails for good. The last two do not wait for other issues of the
+        step; those are withdrawn.
+        """
+        check_storable([data, by, note], "the resolution")
+        view = self.get(issue_id)
+        resolver = Resolver(view.id, data=data, action=IssueAction(action), by=by, note=note)
+        outcome = self._stores.work(resolver.resolve, again=resolver.resolve_again)
+        if outcome is not None:
+            self._bell.ring(outcome.left_ready)
+        return self.get(view.id)
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        self._stores.close()
+
+    def _row(self, connection: Connection, issue_id: str) -> Row[Any]:
+        query: Select[Any] = select(issues).where(
+            issues.c.id == canonical_id(issue_id), issues.c.org_id == self._org_id
+        )
+        row = connection.execute(query).first()
+        if row is None:
+            raise NotFound(f"There is no issue {issue_id}. `docmill issues list` shows those there are.", id=issue_id)
+        return row
+
+    def _job_id(self, job_id: str) -> str:
+        with self._database.read() as connection:
+            return str(self._job(connection, job_id).id)
+
+    def _job(self, connection: Connection, job_id: str) -> Row[Any]:
+        query: Select[Any] = select(jobs.c.id, jobs.c.entity_type, jobs.c.entity_id).where(
+            jobs.c.id == canonical_id(job_id), jobs.c.org_id == self._org_id
+        )
+        row = connection.execute(query).first()
+        if row is None:
+            raise NotFound(f"There is no job {job_id}. `docmill jobs list` shows those there are.", job_id=job_id)
+        return row
+
+
+def check_storable(value: object, what: str) -> None:
+    """InvalidInput when a database could not keep it."""
+    try:
+        to_json(value, what)
+    except PermanentError as error:
+        raise InvalidInput(error.message) from error
+
+
+def _behind(last: IssueView, order: Order) -> ColumnElement[bool]:
+    """What comes after this issue in a list."""
+    created = issues.c.created_at
+    older = or_(created < last.created_at, and_(created == last.created_at, issues.c.id < last.id))
+    if order == "newest":
+        return older
+    rank = list(IssueSeverity).index(last.severity)
+    return or_(_severity < rank, and_(_severity == rank, older))
+
+
+def _view(row: Row[Any]) -> IssueView:
+    resolution = row.resolution or {}
+    return IssueView(
+        id=row.id,
+        status=IssueStatus(row.status),
+        severity=IssueSeverity(row.severity),
+        blocking=row.blocking,
+        code=row.code,
+        title=row.title,
+        details=row.details,
+        answer_schema=row.answer_schema,
+        corrects=row.corrects,
+        entity_type=row.processable_type,
+        entity_id=row.processable_id,
+        job_id=row.job_id,
+        step_key=row.step_key,
+        assigned_to=row.assigned_to,
+        created_by=row.created_by,
+        created_at=row.created_at,
+        action=IssueAction(resolution["action"]) if resolution else None,
+        data=resolution.get("data"),
+        note=row.note,
+        resolved_by=row.resolved_by,
+        resolved_at=row.resolved_at,
+    )
