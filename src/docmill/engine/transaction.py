@@ -16,6 +16,7 @@ from docmill.engine.events import Claimed, Submitted
 from docmill.engine.failpoints import failpoint
 from docmill.engine.issues import NewIssue, write_issues
 from docmill.engine.locked import CHAIN_START, KnownJob, LockedJob, queue_of
+from docmill.engine.resubmission import check_same
 from docmill.engine.rooms import Rooms
 from docmill.engine.sql.rows import HotSql, JobHead, PartWrite, StepWrite
 from docmill.engine.sql.statements import ACTIVE_JOB
@@ -92,7 +93,9 @@ class Transaction:
         ]
         self._open_issues(batch, accepted)
         self._undo()
-        self._take_in([*batch.submissions, *follow_ups], check=batch.check or bool(follow_ups))
+        again = self._take_in([*batch.submissions, *follow_ups], check=batch.check or bool(follow_ups))
+        # Follow-ups are known by their parent, step and run: a repeated one is the same, whatever it carries.
+        check_same([job for job in batch.submissions if job.id in again], self._sql, self._plan_of)
         self._give_room(batch)
         started = self._claim_on_the_spot(batch)
         exhausted = self._claim_from_queues(batch, started)
@@ -167,11 +170,12 @@ class Transaction:
             rooms.open(batch.batches, [job for job, _ in self._new.values()])
         rooms.settle(list(self._jobs.values()), batch.look_at)
 
-    def _take_in(self, new_jobs: Sequence[NewJob], *, check: bool) -> None:
-        """Plan new jobs. An id that exists already was submitted before and is left alone."""
+    def _take_in(self, new_jobs: Sequence[NewJob], *, check: bool) -> set[str]:
+        """Plan new jobs. An id that exists already was submitted before and is left alone; these are returned."""
         if not new_jobs:
-            return
-        taken = self._sql.existing_jobs([job.id for job in new_jobs]) if check else set()
+            return set()
+        existing = self._sql.existing_jobs([job.id for job in new_jobs]) if check else set()
+        taken = set(existing)
         active: dict[tuple[str, str, str, str], str] = {}
         first: dict[tuple[str, bool], tuple[JobState, list[Transition]]] = {}
         for new in new_jobs:
@@ -215,6 +219,10 @@ class Transaction:
                 job.fold(Submitted(held=new.held), self.now)
                 first[alike] = (job.state, job.transitions)
             self._new[new.id] = (job, new.parent_job_id)
+        return existing
+
+    def _plan_of(self, template_id: str) -> Plan:
+        return self._plans.get(template_id, self._sql)
 
     def _active_job(self, key: tuple[str, str, str, str]) -> str | None:
         names = ("org_id", "entity_type", "entity_id", "family")
