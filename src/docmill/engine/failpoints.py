@@ -33,6 +33,7 @@ NAMES = (
     "drain.begun",
     "batch.counted",
     "undo.submitted",
+    "model.switched",
 )
 """Every point there is; a test keeps the list true."""
 
