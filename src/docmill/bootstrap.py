@@ -240,7 +240,8 @@ def catalogue_of(registry: "Registry") -> "Catalogue":
         processors.setdefault(service, set()).add(method)
     return Catalogue(
         step_types={
-            name: StepType(kind=spec.kind, recoveries=spec.recoveries) for name, spec in registry.steps.items()
+            name: StepType(kind=spec.kind, recoveries=frozenset(spec.recoveries))
+            for name, spec in registry.steps.items()
         },
         processors={service: frozenset(methods) for service, methods in processors.items()},
     )

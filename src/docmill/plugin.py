@@ -33,9 +33,13 @@ __all__ = [
     "ApplyContext",
     "Database",
     "Deferred",
+    "Fallback",
     "FollowUp",
+    "GiveUp",
     "PermanentError",
+    "Recovery",
     "Registry",
+    "Retry",
     "RetryableError",
     "StepContext",
     "Wait",
@@ -78,6 +82,28 @@ class Wait:
     """How long: a timedelta, or seconds."""
     note: Mapping[str, object] = field(default_factory=dict)
     """What to remember while waiting, such as the id the other side gave."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retry:
+    """A recovery strategy's answer: another attempt, if one is left, however the failure was meant."""
+
+    after: timedelta | float | None = None
+    """How long to wait, in seconds if a number; None: as the template says."""
+    model: Mapping[str, object] = field(default_factory=dict)
+    """Model settings to change in the next attempt."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fallback:
+    """A recovery strategy's answer: complete the step with this result, which is checked and applied as any other."""
+
+    result: object
+
+
+@dataclass(frozen=True, slots=True)
+class GiveUp:
+    """A recovery strategy's answer: the step has failed, whatever attempts are left."""
 
 
 class StepContext(Protocol):
@@ -160,6 +186,12 @@ class ApplyContext(Protocol):
         """Submit this job in the same transaction."""
 
 
+Recovery = Callable[
+    [StepContext, Exception], Awaitable[Retry | Fallback | GiveUp | None] | Retry | Fallback | GiveUp | None
+]
+"""What to do about a failure: `def decide(ctx, error)`, plain or async; None means what usually happens."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepType:
     """A registered step type."""
@@ -169,7 +201,9 @@ class StepType:
     function: Callable[..., Any]
     needs: frozenset[str]
     paid: bool
-    recoveries: frozenset[str] | None
+    recoveries: Mapping[str, "Recovery"]
+    recovery: str | None
+    """The strategy it has unless a template names another."""
     is_async: bool
 
 
@@ -191,13 +225,22 @@ class EntityLoader:
 
 
 def step(
-    name: str, *, kind: str = "rule", paid: bool | None = None, recoveries: frozenset[str] | None = None
+    name: str,
+    *,
+    kind: str = "rule",
+    paid: bool | None = None,
+    recoveries: Mapping[str, Recovery] | None = None,
+    recovery: str | None = None,
 ) -> Callable[[F], F]:
     """Declare a step type.
 
     `paid` (default: true for `ai`) stores the result durably before it is applied, so that it is never computed twice.
+    `recoveries` are strategies for its failures, by the name that a template gives in `recovery`; the one named
+    `recovery` here is used where the template names none.
     """
     step_kind = StepKind(kind)
+    if recovery is not None and recovery not in (recoveries or {}):
+        raise PluginInvalid(f"Step {name!r}: its recovery {recovery!r} is none of its recoveries.")
 
     def declare(function: F) -> F:
         parameters = list(inspect.signature(function).parameters)
@@ -214,7 +257,8 @@ def step(
             function=function,
             needs=needs,
             paid=step_kind is StepKind.AI if paid is None else paid,
-            recoveries=recoveries,
+            recoveries=dict(recoveries or {}),
+            recovery=recovery,
             is_async=inspect.iscoroutinefunction(function),
         )
         return _mark(function, spec)

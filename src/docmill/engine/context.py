@@ -52,6 +52,10 @@ class Context:
         self._parts: dict[str, object] | None = None
         self.stopping = False
         self.follow_ups: list[FollowUp] = []
+        self.recovery_model: Mapping[str, object] = {}
+        """What the recovery strategy wants changed about the model in this attempt."""
+        self.recovered: str | None = None
+        """The error that a recovery strategy made up for, as it is stored."""
         self.job_id = job.id
         self.org_id = job.org_id
         self.entity_type = job.entity_type
@@ -76,7 +80,8 @@ class Context:
 
     @property
     def model(self) -> Mapping[str, object]:
-        return attempt_settings(self._run.step, failures=self._run.state.failures)
+        settings = attempt_settings(self._run.step, failures=self._run.state.failures)
+        return {**settings, **self.recovery_model} if self.recovery_model else settings
 
     async def once(self, name: str, compute: Callable[[], Awaitable[T] | T]) -> T:
         if self._parts is None:

@@ -41,6 +41,8 @@ class Apply:
     stored: bool
     """The result is checkpointed already and need not be written again."""
     follow_ups: tuple[NewJob, ...]
+    recovered: str | None
+    """The failure that the result makes up for."""
     done: Callable[[], None]
     """Applied and completed, or lost to another worker: in either case no longer ours."""
     failed: Callable[[BaseException], None]
@@ -177,7 +179,12 @@ def _applied(
 
 def _completion(apply: Apply, follow_ups: tuple[NewJob, ...]) -> Report:
     run = apply.run
-    event = Completed(position=run.step.position, epoch=run.state.epoch, result=None if apply.stored else apply.result)
+    event = Completed(
+        position=run.step.position,
+        epoch=run.state.epoch,
+        result=None if apply.stored else apply.result,
+        error=apply.recovered,
+    )
     return Report(job_id=run.job.id, event=event, follow_ups=(*apply.follow_ups, *follow_ups))
 
 

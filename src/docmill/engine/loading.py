@@ -152,6 +152,13 @@ class Loader:
         )
         return orjson.dumps(connection.execute(query).scalar_one()).decode()
 
+    async def error(self, run: StepRun) -> object:
+        """What the last attempt of the step ended with."""
+        query = select(job_steps.c.error).where(
+            job_steps.c.job_id == run.job.id, job_steps.c.position == run.step.position
+        )
+        return await self.read(lambda connection: connection.execute(query).scalar())
+
     async def parts(self, run: StepRun) -> dict[str, object]:
         """The stored parts of the step."""
         return await self.read(lambda connection: self._parts(connection, run))

@@ -7,6 +7,7 @@ exactly one report to a lane.
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from random import random
 from typing import Any, NamedTuple
@@ -35,6 +36,7 @@ from docmill.engine.lane_b import Apply, LaneB
 from docmill.engine.lease import Lease
 from docmill.engine.loading import Loader, Scope
 from docmill.engine.pools import Slots
+from docmill.engine.recovery import computed
 from docmill.engine.thread_call import in_thread
 from docmill.model import errors
 from docmill.plugin import Registry, StepType, Wait
@@ -210,7 +212,14 @@ class Runner:
         failpoint("compute.before")
         if run.state.failures and planned.on_retry.switch_models:
             failpoint("model.switched")
-        value = await self._compute(step_type, context, planned, scope)
+        value = await computed(
+            run,
+            context,
+            step_type,
+            self._loader,
+            lambda: self._compute(step_type, context, planned, scope),
+            timed_out=lambda: run.key in self._timed_out,
+        )
         failpoint("compute.after")
         if isinstance(value, Wait):
             within = value.within if isinstance(value.within, timedelta) else timedelta(seconds=value.within)
@@ -218,7 +227,9 @@ class Runner:
             note = to_json(value.note, f"the note of {planned.step_key}")
             return _End(Suspended(position=position, epoch=epoch, deadline=until, result=note))
         result = to_json(value, f"the result of {planned.step_key}")
-        return await self._conclude(run, context, step_type, result, stored=False)
+        # A result that was only fallen back on cost nothing: who retries wants the real one.
+        kept_as = step_type if context.recovered is None else replace(step_type, paid=False)
+        return await self._conclude(run, context, kept_as, result, stored=False)
 
     async def _compute(self, step_type: StepType, context: Context, planned: PlanStep, scope: Scope) -> Any:
         arguments: dict[str, object] = {}
@@ -241,7 +252,7 @@ class Runner:
         position, epoch = run.step.position, run.state.epoch
         if not run.step.processor:
             kept = None if stored else result
-            event = Completed(position=position, epoch=epoch, result=kept, paid=step_type.paid)
+            event = Completed(position=position, epoch=epoch, result=kept, paid=step_type.paid, error=context.recovered)
             return _End(event, await self._follow_ups(run, context))
         processor = await self._processor(run, result)
         if stored:
@@ -262,6 +273,7 @@ class Runner:
             result=result,
             stored=stored,
             follow_ups=follow_ups,
+            recovered=context.recovered,
             done=lambda: self._inflight.remove(run),
             failed=lambda error: self._apply_failed(run, error, result),
         )

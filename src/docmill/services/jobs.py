@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, select, text, tuple_
+from sqlalchemy import Connection, Row, Select, Tuple, literal, select, text, tuple_
 
 from docmill.db.database import Database, is_collision
 from docmill.db.tables import job_events, jobs, templates
@@ -148,7 +148,7 @@ class Jobs:
         with self._database.read() as connection:
             if before is not None:
                 last = self._row(connection, before)
-                query = query.where(tuple_(jobs.c.created_at, jobs.c.id) < tuple_(last.created_at, last.id))
+                query = query.where(tuple_(jobs.c.created_at, jobs.c.id) < _place(last))
             query = query.order_by(jobs.c.created_at.desc(), jobs.c.id.desc()).limit(limit)
             return [summary(row) for row in connection.execute(query)]
 
@@ -278,6 +278,11 @@ def _filtered(query: Select[Any], only: JobFilter) -> Select[Any]:
         jobs.c.created_by: only.created_by,
     }
     return query.where(*(column == value for column, value in wanted.items() if value is not None))
+
+
+def _place(row: Row[Any]) -> Tuple:
+    """Where the job stands in a list; typed, or SQLite would compare another spelling of the time."""
+    return tuple_(literal(row.created_at, jobs.c.created_at.type), literal(row.id, jobs.c.id.type))
 
 
 def _unknown(job_id: str) -> NotFound:

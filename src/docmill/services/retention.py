@@ -2,8 +2,8 @@
 
 from datetime import datetime, timedelta
 
+from docmill.db.clock import database_now
 from docmill.db.database import Database
-from docmill.engine.clock import database_now
 from docmill.model.errors import InvalidInput
 from docmill.templates import times
 

@@ -62,7 +62,7 @@ class PlanStep:
     """Empty: the step has no processor. One entry with `when=None`: a fixed one."""
     compensation: str | None = None
     recovery: str | None = None
-    """Name of the recovery strategy, if the step type offers several."""
+    """Name of the recovery strategy; None: the one its step type has of itself."""
     input: Mapping[str, str] = field(default_factory=dict)
     """Name of the value in `ctx.input` -> expression over entity, results and metadata."""
     not_before: str | None = None
