@@ -109,6 +109,7 @@ class App:
                 lease=LeaseSettings(**settings.lease.model_dump()),
                 children=ChildSettings(**children),
                 drain_seconds=settings.drain_seconds,
+                retention=settings.retention.jobs,
             ),
             resolve,
         )

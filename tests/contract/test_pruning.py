@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from sqlalchemy import Table, func, insert, select, update
+from sqlalchemy import Select, Table, func, insert, select, update
 
 from docmill.db.tables import (
     ai_calls,
@@ -23,7 +23,7 @@ from docmill.db.tables import (
 )
 from docmill.engine.batch import Batch, NewBatch, Part
 from docmill.engine.bell import SocketBell
-from docmill.engine.pruning import BATCH, Pruned, prune
+from docmill.engine.pruning import BATCH, Pruned, Pruner, prunable, prune
 from docmill.model.errors import InvalidInput
 from docmill.model.ids import DEFAULT_ORG, new_id
 from docmill.model.statuses import FINISHED_JOBS, JobStatus
@@ -207,3 +207,45 @@ def test_a_report_on_a_pruned_job_is_void(world: World, jobs: Jobs) -> None:
     jobs.cancel(run.job.id)
     assert jobs.prune(finished_before=LATER) == Pruned(jobs=1)
     assert not world.complete(run)
+
+
+def test_in_the_background_a_transaction_at_a_time_and_then_it_rests(world: World) -> None:
+    """For all organisations, and again at once only while there is more."""
+    world.submit(single_step(), org_id=OTHER_ORG)
+    world.commit(Batch(submissions=[world.new_job(single_step()) for _ in range(BATCH)]))
+    world.run_to_end()
+    pruner, now = Pruner(timedelta(0)), LATER
+    assert pruner.due(now)
+    assert pruner.prune(world.store, now) == Pruned(jobs=BATCH)
+    assert pruner.due(now)
+    assert pruner.prune(world.store, now) == Pruned(jobs=1)
+    assert not pruner.due(now + timedelta(seconds=59))
+    assert pruner.due(now + timedelta(seconds=60))
+
+
+def test_what_is_younger_than_the_retention_stays(world: World) -> None:
+    end = world.job(finished(world)).finished_at
+    pruner = Pruner(timedelta(days=90))
+    assert pruner.prune(world.store, end + timedelta(days=89)) == Pruned()
+    assert pruner.prune(world.store, end + timedelta(days=91)) == Pruned(jobs=1)
+
+
+def plan_of(world: World, query: Select[Any]) -> str:
+    """How the database would find these rows, in its own words."""
+    with world.store.session.read() as connection:
+        text = str(query.compile(connection, compile_kwargs={"literal_binds": True}))
+        prefix = "explain" if connection.dialect.name == "postgresql" else "explain query plan"
+        return "\n".join(str(row) for row in connection.exec_driver_sql(f"{prefix} {text}"))
+
+
+def test_what_there_is_to_prune_is_found_by_its_indexes(world: World) -> None:
+    world.commit(Batch(submissions=[world.new_job(single_step()) for _ in range(1000)]))
+    world.run_to_end()
+    if world.database.kind == "postgresql":
+        with world.database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            connection.exec_driver_sql("vacuum analyze")
+    plan = plan_of(world, prunable(LATER, FINISHED_JOBS).limit(BATCH))
+    assert "ix_processing_jobs_finished" in plan
+    assert "Sort" not in plan, "the oldest are found in order"
+    assert "Seq Scan" not in plan
+    assert "SCAN" not in plan

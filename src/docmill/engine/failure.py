@@ -55,12 +55,14 @@ def failure(
             return Released(position=position, epoch=epoch)
         retry_after = error.retry_after if isinstance(error, errors.RetryableError) else None
         retry_after = None if retry_after is None else float(retry_after)
-    except Exception:
+        stored = error_json(run, error, code=code)
+    except Exception as unreadable:
         retry_after = None
+        stored = _record(run, "exception", _unreadable(error, unreadable))
     return Failed(
         position=position,
         epoch=epoch,
-        error=error_json(run, error, code=code),
+        error=stored,
         permanent=isinstance(error, errors.PermanentError),
         retry_after=retry_after,
         jitter=jitter,
@@ -76,13 +78,20 @@ def error_json(
         message = _message(run, error)
         code = code or (error.code if isinstance(error, errors.DocmillError) else "exception")
     except Exception as unreadable:
-        code = "exception"
-        message = f"{type(error).__name__}, which cannot be read ({type(unreadable).__name__})"
-    record: dict[str, object] = {"code": code, "message": message, "attempt": run.state.failures + 1}
+        code, message = "exception", _unreadable(error, unreadable)
     try:
-        return orjson.dumps(record | ({"recovery": recovery} if recovery else {})).decode()
+        return _record(run, code, message, recovery)
     except TypeError:
-        return orjson.dumps(record).decode()
+        return _record(run, code, message)  # Model settings that are no JSON.
+
+
+def _record(run: StepRun, code: str, message: str, recovery: Mapping[str, object] | None = None) -> str:
+    record: dict[str, object] = {"code": code, "message": message, "attempt": run.state.failures + 1}
+    return orjson.dumps(record | ({"recovery": recovery} if recovery else {})).decode()
+
+
+def _unreadable(error: BaseException, why: Exception) -> str:
+    return f"{type(error).__name__}, which cannot be read ({type(why).__name__})"
 
 
 def _message(run: StepRun, error: BaseException) -> str:

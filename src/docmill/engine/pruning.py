@@ -4,9 +4,10 @@ A job is kept, however old, while somebody may still need it: while one of its i
 brought about has not finished, and while its batch has not. Records of model calls stay: they are the accounts.
 """
 
+import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Connection, Select, delete, exists, func, select, text
@@ -15,8 +16,12 @@ from docmill.db.tables import batches, callbacks, issues, job_events, job_steps,
 from docmill.db.tables.jobs import LIVE
 from docmill.engine.store import Store
 from docmill.model.issues import IssueStatus
-from docmill.model.statuses import JobStatus
+from docmill.model.statuses import FINISHED_JOBS, JobStatus
 
+log = logging.getLogger("docmill.engine")
+
+_REST = timedelta(minutes=1)
+"""Between two looks in the background when the last one left nothing."""
 BATCH = 100
 """Jobs per transaction: short enough that nobody who waits for the writer of SQLite notices."""
 
@@ -82,6 +87,27 @@ def prune(
         return Pruned(
             jobs=len(ids), batches=_prune_batches(connection, sorted({row.batch_id for row in rows} - {None}))
         )
+
+
+class Pruner:
+    """Keeps the retention of an installation, a transaction at a time: again at once while there is more."""
+
+    def __init__(self, retention: timedelta) -> None:
+        self._retention = retention
+        self._next: datetime | None = None
+
+    def due(self, now: datetime) -> bool:
+        """Whether it is time to look again."""
+        return self._next is None or now >= self._next
+
+    def prune(self, store: Store, now: datetime) -> Pruned:
+        """Delete what has become too old, for all organisations, but no more than one transaction's worth."""
+        pruned = prune(store, now - self._retention, FINISHED_JOBS, BATCH)
+        # What is kept although it is old lies before what is not: it must not be passed over every second.
+        self._next = now if pruned.jobs == BATCH else now + _REST
+        if pruned.jobs:
+            log.info("pruned %d jobs that finished more than %s ago", pruned.jobs, self._retention)
+        return pruned
 
 
 def _prune_batches(connection: Connection, ids: Sequence[str]) -> int:
