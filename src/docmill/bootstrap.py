@@ -241,7 +241,7 @@ def catalogue_of(registry: "Registry") -> "Catalogue":
         processors.setdefault(service, set()).add(method)
     return Catalogue(
         step_types={
-            name: StepType(kind=spec.kind, recoveries=frozenset(spec.recoveries))
+            name: StepType(kind=spec.kind, recoveries=frozenset(spec.recoveries), takes_item="item" in spec.needs)
             for name, spec in registry.steps.items()
         },
         processors={service: frozenset(methods) for service, methods in processors.items()},

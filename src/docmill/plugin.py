@@ -14,8 +14,9 @@ to your tables in the transaction that completes the step. So a database effect 
         ctx.db.execute("update invoices set total = :t where id = :id", {"t": result["total"], "id": ctx.entity_id})
 
 Docmill finds them through the `docmill.plugins` entry point of your package (its value names a module), or through the
-setting `plugins` (DOCMILL_PLUGINS=your.module). A step function may ask for `entity`, `results` and `input` by naming
-parameters so: what it does not ask for is not loaded. Plain `def` steps run in a thread, `async def` steps on the loop.
+setting `plugins` (DOCMILL_PLUGINS=your.module). A step function may ask for `entity`, `results`, `input` and `item` by
+naming parameters so: what it does not ask for is not loaded. Plain `def` steps run in a thread, `async def` steps on
+the loop.
 """
 
 import inspect
@@ -50,7 +51,7 @@ __all__ = [
 
 FINISH_TYPE = "FinishProcessing"
 _MARK = "__docmill__"
-_LOADABLE = frozenset({"entity", "results", "input"})
+_LOADABLE = frozenset({"entity", "results", "input", "item"})
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
@@ -131,6 +132,11 @@ class StepContext(Protocol):
     prompt_id: str | None
     """The version of the prompt that the text was made from."""
     output_schema: Mapping[str, object] | None
+    item: object
+    """In a step with `for_each`: the item this call is for; `effect_key`, `token` and `once` are then its own."""
+    item_key: str | None
+    """What the item is known by: itself if it is text or a number, its `key` or `id`, or its place in the list."""
+    item_index: int | None
 
     @property
     def stopping(self) -> bool:
@@ -248,7 +254,7 @@ def step(
         if not parameters or not needs <= _LOADABLE:
             unknown = ", ".join(sorted(needs - _LOADABLE)) or "nothing"
             raise PluginInvalid(
-                f"Step {name!r}: the function takes the context first, then any of entity, results, input; "
+                f"Step {name!r}: the function takes the context first, then any of entity, results, input, item; "
                 f"it asks for {unknown}."
             )
         spec = StepType(

@@ -42,6 +42,7 @@ STEP = {
     "started_at",
     "finished_at",
     "model",
+    "items",
 }
 
 

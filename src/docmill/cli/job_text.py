@@ -24,9 +24,8 @@ _BRIEF = 100
 
 def job_record(view: "JobView") -> dict[str, object]:
     """A job with its steps as one flat JSON object."""
-    whole = record(
-        view, steps=[record(step) for step in view.steps], children=[record(child) for child in view.children]
-    )
+    steps = [record(step, items=None if step.items is None else record(step.items)) for step in view.steps]
+    whole = record(view, steps=steps, children=[record(child) for child in view.children])
     whole.pop("summary")
     return record(view.summary) | whole
 
@@ -150,6 +149,8 @@ def _note(step: "StepView") -> str:
     notes = ["optional"] if step.optional else []
     if step.reason is not None:
         notes.append({"condition": "its condition does not hold"}.get(step.reason, step.reason.replace("_", " ")))
+    if step.items is not None:
+        notes.append(f"{step.items.completed} of {counted(step.items.total, 'item')}")
     if step.model is not None:
         notes.append(f"model {step.model}")
     if step.crashes:

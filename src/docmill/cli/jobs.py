@@ -45,6 +45,15 @@ def submit(
             help="A JSON object, key=text or key:=JSON; may be given several times.",
         ),
     ] = (),
+    document: Annotated[
+        tuple[str, ...],
+        Parameter(
+            metavar="TYPE:ID",
+            negative="",
+            consume_multiple=False,
+            help="A document of the job, for steps with `for_each: metadata.documents`; may be given several times.",
+        ),
+    ] = (),
     file_type: Annotated[
         str | None, Parameter(metavar="TYPE", help="Type of the file, such as application/pdf.")
     ] = None,
@@ -70,7 +79,7 @@ def submit(
     from docmill.cli.opening import opened
     from docmill.cli.templates import find_template, looks_like_file
     from docmill.model.errors import NotFound
-    from docmill.services.submission import new_job
+    from docmill.services.submission import entity_of, new_job
 
     if not 1 <= count * len(entities) <= MOST_JOBS:
         raise WrongUse(f"--count must leave between 1 and {MOST_JOBS:,} jobs, not {count * len(entities):,}.")
@@ -78,6 +87,8 @@ def submit(
         if value is not None and count * len(entities) > 1:
             raise WrongUse(f"{option} names one job; give one entity and no --count.")
     data = parse_metadata(metadata)
+    if document:
+        data["documents"] = [":".join(entity_of(each)) for each in document]
     names = [f"{entity}-{n}" for entity in entities for n in range(1, count + 1)] if count > 1 else entities
     with opened() as installation:
         try:

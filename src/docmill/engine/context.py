@@ -52,6 +52,9 @@ class Context:
         self._parts: dict[str, object] | None = None
         self.stopping = False
         self.follow_ups: list[FollowUp] = []
+        self.item: object = None
+        self.item_key: str | None = None
+        self.item_index: int | None = None
         self.recovery_model: Mapping[str, object] = {}
         """What the recovery strategy wants changed about the model in this attempt."""
         self.recovered: str | None = None
@@ -84,17 +87,28 @@ class Context:
         return {**settings, **self.recovery_model} if self.recovery_model else settings
 
     async def once(self, name: str, compute: Callable[[], Awaitable[T] | T]) -> T:
-        if self._parts is None:
-            self._parts = await self._services.load_parts(self._run)
-        if name in self._parts:
-            return self._parts[name]  # type: ignore[return-value]  # stored by an earlier call of the same code
+        parts = await self.parts()
+        if name in parts:
+            return parts[name]  # type: ignore[return-value]  # stored by an earlier call of the same code
         outcome = compute()
         value = await outcome if inspect.isawaitable(outcome) else outcome
         stored = to_json(value, f"the part {name!r}")
-        await self._services.store_part(self._run, name, stored)
+        await self.store_part(name, stored)
         # What a rerun would get: the value as JSON gives it back.
-        self._parts[name] = orjson.loads(stored)
-        return self._parts[name]  # type: ignore[return-value]
+        parts[name] = orjson.loads(stored)
+        return parts[name]  # type: ignore[return-value]
+
+    async def parts(self) -> dict[str, object]:
+        """What is stored of this step, read once."""
+        if self._parts is None:
+            loaded = await self._services.load_parts(self._run)
+            # Whoever was quicker may have stored something since.
+            self._parts = loaded if self._parts is None else self._parts
+        return self._parts
+
+    async def store_part(self, name: str, value: str) -> None:
+        """Store JSON text as a part, durably; raises LeaseLost when the step is no longer ours."""
+        await self._services.store_part(self._run, name, value)
 
     async def cpu(self, function: Callable[..., T], *arguments: object, timeout: float | None = None) -> T:
         result: T = await self._services.run_child(function, arguments, timeout or self._run.step.timeout)

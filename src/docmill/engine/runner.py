@@ -16,6 +16,7 @@ import orjson
 
 from docmill.engine.batch import NewJob, Part, Report, StepRun
 from docmill.engine.children import Children
+from docmill.engine.computing import compute, needs_of
 from docmill.engine.context import Context, to_json
 from docmill.engine.events import (
     Checkpointed,
@@ -37,11 +38,9 @@ from docmill.engine.lease import Lease
 from docmill.engine.loading import Loader, Scope
 from docmill.engine.pools import Slots
 from docmill.engine.recovery import computed
-from docmill.engine.thread_call import in_thread
 from docmill.model import errors
 from docmill.plugin import Registry, StepType, Wait
 from docmill.templates import conditions
-from docmill.templates.plan import PlanStep
 from docmill.templates.times import LONGEST, instant
 
 log = logging.getLogger("docmill.engine")
@@ -192,7 +191,7 @@ class Runner:
         # Plans are kept for good, so their steps can be known by identity.
         needs = self._needs.get(id(planned))
         if needs is None:
-            needs = self._needs[id(planned)] = _needs(planned, step_type)
+            needs = self._needs[id(planned)] = needs_of(planned, step_type)
         scope = await self._loader.scope(run, needs) if needs else Scope()
         if planned.condition is not None and not conditions.parse(planned.condition).holds(scope.names()):
             return _End(Skipped(position=position, epoch=epoch))
@@ -217,7 +216,7 @@ class Runner:
             context,
             step_type,
             self._loader,
-            lambda: self._compute(step_type, context, planned, scope),
+            lambda: compute(run, context, step_type, scope),
             timed_out=lambda: run.key in self._timed_out,
         )
         failpoint("compute.after")
@@ -230,20 +229,6 @@ class Runner:
         # A result that was only fallen back on cost nothing: who retries wants the real one.
         kept_as = step_type if context.recovered is None else replace(step_type, paid=False)
         return await self._conclude(run, context, kept_as, result, stored=False)
-
-    async def _compute(self, step_type: StepType, context: Context, planned: PlanStep, scope: Scope) -> Any:
-        arguments: dict[str, object] = {}
-        for need in step_type.needs:
-            if need == "input":
-                names = scope.names()
-                arguments["input"] = {
-                    name: conditions.parse(expression).evaluate(names) for name, expression in planned.input.items()
-                }
-            else:
-                arguments[need] = getattr(scope, need)
-        if step_type.is_async:
-            return await step_type.function(context, **arguments)
-        return await in_thread(lambda: step_type.function(context, **arguments))
 
     async def _conclude(
         self, run: StepRun, context: Context, step_type: StepType, result: str, *, stored: bool
@@ -368,20 +353,6 @@ def _size(event: StepEvent) -> int:
     """About how many bytes the report adds to its batch."""
     result = getattr(event, "result", None)
     return 200 + (len(result) if result else 0)
-
-
-def _needs(planned: PlanStep, step_type: StepType) -> frozenset[str]:
-    """What must be loaded before the compute: what the function asks for, what its expressions and its prompt name."""
-    names = set(step_type.needs)
-    if planned.prompt is not None:
-        names.add("entity")
-    expressions = [planned.condition, planned.not_before]
-    if "input" in names:
-        expressions.extend(planned.input.values())
-    for expression in expressions:
-        if expression is not None:
-            names |= conditions.parse(expression).names
-    return frozenset(names - {"input"})
 
 
 def _no_processor(context: Any, result: Any) -> None:

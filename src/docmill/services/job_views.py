@@ -7,7 +7,8 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Select, select
 
-from docmill.db.tables import ai_calls, job_steps, jobs, templates
+from docmill.db.tables import ai_calls, job_steps, jobs, step_parts, templates
+from docmill.engine.items import ITEM, TOTAL
 from docmill.model.statuses import JobStatus, StepStatus
 from docmill.templates.document import plan_from_document
 from docmill.templates.plan import PlanStep
@@ -34,6 +35,14 @@ class JobSummary:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ItemsView:
+    """How far a step that runs for each item of a list has come."""
+
+    total: int
+    completed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StepView:
     """One step of a job, stored or still to come."""
 
@@ -55,6 +64,8 @@ class StepView:
     finished_at: datetime | None
     model: str | None = None
     """The model that was asked last, if one was."""
+    items: ItemsView | None = None
+    """None: it does not run for each item of a list, or has not begun."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +150,9 @@ def view(connection: Connection, row: Row[Any]) -> JobView:
     """A row of `whole_jobs`, with what is read beside it."""
     query = select(job_steps).where(job_steps.c.job_id == row.id)
     stored = {step.position: step for step in connection.execute(query)}
+    plan = plan_from_document(row.definition)
     models = _models(connection, row.id)
+    items = _items(connection, row.id, row.run) if any(planned.for_each for planned in plan.steps) else {}
     return JobView(
         summary=summary(row),
         version=row.version,
@@ -149,8 +162,13 @@ def view(connection: Connection, row: Row[Any]) -> JobView:
         parent_job_id=row.parent_job_id,
         batch_id=row.batch_id,
         steps=tuple(
-            _step(planned, stored.get(planned.position), models.get(planned.position))
-            for planned in plan_from_document(row.definition).steps
+            _step(
+                planned,
+                stored.get(planned.position),
+                model=models.get(planned.position),
+                items=items.get(planned.position),
+            )
+            for planned in plan.steps
         ),
         children=tuple(_children(connection, row.id)),
     )
@@ -175,7 +193,22 @@ def _children(connection: Connection, job_id: str) -> Sequence[ChildView]:
     ]
 
 
-def _step(planned: PlanStep, row: Row[Any] | None, model: str | None) -> StepView:
+def _items(connection: Connection, job_id: str, run: int) -> Mapping[int, ItemsView]:
+    """Position -> how many items there are in this run, and how many of them are done; told by the names of parts."""
+    query = select(step_parts.c.position, step_parts.c.name).where(step_parts.c.job_id == job_id)
+    names: dict[int, list[str]] = {}
+    for row in connection.execute(query):
+        names.setdefault(row.position, []).append(row.name)
+    found: dict[int, ItemsView] = {}
+    for position, parts in names.items():
+        totals = [int(name.rpartition("/")[2]) for name in parts if name.startswith(f"{TOTAL}{run}/")]
+        if totals:
+            completed = sum(name.startswith(ITEM) for name in parts)
+            found[position] = ItemsView(total=max(totals), completed=min(completed, max(totals)))
+    return found
+
+
+def _step(planned: PlanStep, row: Row[Any] | None, *, model: str | None, items: ItemsView | None) -> StepView:
     return StepView(
         step_key=planned.step_key,
         display_name=planned.display_name,
@@ -194,6 +227,7 @@ def _step(planned: PlanStep, row: Row[Any] | None, model: str | None) -> StepVie
         started_at=row.started_at if row else None,
         finished_at=row.finished_at if row else None,
         model=model,
+        items=items,
     )
 
 

@@ -32,6 +32,18 @@ class ProcessorChoice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ForEach:
+    """The step's function runs once for each item of a list."""
+
+    items: str
+    """Expression over entity, results and metadata that gives the list."""
+    parallel: int = 10
+    """So many at a time."""
+    may_fail: bool = False
+    """The step completes although items failed, once no attempt is left for them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlanStep:
     """One template step, every reference resolved."""
 
@@ -69,6 +81,7 @@ class PlanStep:
     """Expression for the earliest start (ISO 8601 text or an expression giving one)."""
     delay: float = 0.0
     """Seconds between becoming ready and being due."""
+    for_each: ForEach | None = None
     finish: bool = False
 
 
