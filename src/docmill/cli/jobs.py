@@ -77,7 +77,7 @@ def submit(
     """
     from docmill.cli.metadata import parse_metadata
     from docmill.cli.opening import opened
-    from docmill.cli.templates import find_template, looks_like_file
+    from docmill.cli.template_names import find_template, looks_like_file
     from docmill.model.errors import NotFound
     from docmill.services.submission import entity_of, new_job
 
@@ -97,7 +97,7 @@ def submit(
             if not looks_like_file(template):
                 raise
             raise NotFound(
-                f"{template} is a file; store it with `docmill templates add {template}`, then submit by its name."
+                f"{template} is a file; store it with `docmill templates import {template}`, then submit by its name."
             ) from error
         jobs = [
             new_job(

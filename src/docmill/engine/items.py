@@ -173,6 +173,7 @@ class _Items:
             if self._context.stopping:
                 return None
             try:
+                self._context.check_lease()
                 return await self._compute(item)
             except errors.LeaseLost:
                 raise

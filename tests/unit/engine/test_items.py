@@ -36,6 +36,8 @@ class Store:
     async def store_part(self, run: StepRun, name: str, value: str) -> None:
         self.kept.setdefault(name, orjson.loads(value))
 
+    def check_lease(self, run: StepRun) -> None: ...
+
     @property
     def done(self) -> int:
         return sum(name.startswith("docmill.item/") for name in self.kept)
