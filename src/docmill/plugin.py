@@ -1,5 +1,7 @@
 """The public way in: write step types, processors and entity loaders for Docmill. Follows semantic versioning.
 
+Long because it is the one page that authors of plug-ins read.
+
 A step *computes* (calls models, reads files, asks services) with no transaction open; a processor *applies* the result
 to your tables in the transaction that completes the step. So a database effect happens exactly once, whatever dies.
 
@@ -25,23 +27,29 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from types import ModuleType
-from typing import Any, Protocol, TypeVar, overload
+from typing import Any, Protocol, TypeVar, assert_never, overload
 
+from docmill.model.ai import Answer, Attachment, FinishReason, ModelCall, Reply
 from docmill.model.errors import Deferred, DocmillError, PermanentError, RetryableError
 from docmill.model.ids import derived_id
 from docmill.model.statuses import StepKind
 
 __all__ = [
+    "Answer",
     "ApplyContext",
+    "Attachment",
     "Database",
     "Deferred",
     "Fallback",
+    "FinishReason",
     "FollowUp",
     "GiveUp",
+    "ModelCall",
     "PermanentError",
     "Reconciled",
     "Recovery",
     "Registry",
+    "Reply",
     "Retry",
     "RetryableError",
     "StepContext",
@@ -49,6 +57,7 @@ __all__ = [
     "derived_id",
     "entity_loader",
     "processor",
+    "provider",
     "step",
 ]
 
@@ -174,6 +183,22 @@ class StepContext(Protocol):
         The value must be JSON-able. Only for `async def` steps.
         """
 
+    async def generate(
+        self,
+        prompt: str | None = None,
+        *,
+        schema: Mapping[str, object] | None = None,
+        instructions: str | None = None,
+        attachments: Sequence[Attachment] = (),
+        **settings: object,
+    ) -> Reply:
+        """Ask a model: the step's own `prompt`, `output_schema` and `model` settings unless you give others.
+
+        `settings` are those of `model_config`: `model`, `max_tokens`, `temperature`, `timeout`, and whatever else the
+        provider reads. The call is recorded against this attempt, and limits and budget are kept. An answer that is
+        truncated, malformed or against its schema raises. Only for `async def` steps.
+        """
+
     async def cpu(self, function: Callable[..., T], *arguments: object, timeout: float | None = None) -> T:
         """Run a module-level function in a child process with memory and time limits; one that dies harms nobody."""
 
@@ -250,6 +275,8 @@ class StepType:
     recovery: str | None
     """The strategy it has unless a template names another."""
     is_async: bool
+    output: str | None = None
+    """The key of the result that `output_schema` describes; None: the whole result."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -269,6 +296,16 @@ class EntityLoader:
     function: Callable[[Database, str], Mapping[str, object] | None]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provider:
+    """A registered provider of models."""
+
+    name: str
+    function: Callable[[ModelCall], Awaitable[Answer]]
+    limited: bool
+    """Whether breaker, rate limit and budget stand before it; not for what neither costs nor can be overloaded."""
+
+
 def step(
     name: str,
     *,
@@ -276,12 +313,14 @@ def step(
     paid: bool | None = None,
     recoveries: Mapping[str, Recovery] | None = None,
     recovery: str | None = None,
+    output: str | None = None,
 ) -> Callable[[F], F]:
     """Declare a step type.
 
     `paid` (default: true for `ai`) stores the result durably before it is applied, so that it is never computed twice.
     `recoveries` are strategies for its failures, by the name that a template gives in `recovery`; the one named
     `recovery` here is used where the template names none.
+    `output` names the key of the result that a template's `output_schema` describes (default: the whole result).
     """
     step_kind = StepKind(kind)
     if recovery is not None and recovery not in (recoveries or {}):
@@ -305,10 +344,15 @@ def step(
             recoveries=dict(recoveries or {}),
             recovery=recovery,
             is_async=inspect.iscoroutinefunction(function),
+            output=output,
         )
         return _mark(function, spec)
 
     return declare
+
+
+Declaration = StepType | Processor | EntityLoader | Provider
+"""What a plug-in may declare."""
 
 
 def processor(service: str, method: str) -> Callable[[F], F]:
@@ -331,18 +375,34 @@ def entity_loader(entity_type: str) -> Callable[[F], F]:
     return declare
 
 
-def _mark(function: F, spec: StepType | Processor | EntityLoader) -> F:
+def provider(name: str, *, limited: bool = True) -> Callable[[F], F]:
+    """Declare a provider of models: `async def ask(call: ModelCall) -> Answer`.
+
+    It answers for models named `name:...`. What goes wrong it raises as the errors of `docmill.model.ai_errors`: by
+    them the gateway knows whether the provider is ill, and the engine whether to try again.
+    """
+
+    def declare(function: F) -> F:
+        if not inspect.iscoroutinefunction(function) or ":" in name:
+            raise PluginInvalid(f"Provider {name!r} must be an `async def` function, and its name have no colon.")
+        return _mark(function, Provider(name=name, function=function, limited=limited))
+
+    return declare
+
+
+def _mark(function: F, spec: Declaration) -> F:
     function.__dict__[_MARK] = (*getattr(function, _MARK, ()), spec)
     return function
 
 
 class Registry:
-    """All step types, processors and loaders of an application. Made once at start; there is no global one."""
+    """Everything that was declared for an application. Made once at start; there is no global one."""
 
     def __init__(self) -> None:
         self.steps: dict[str, StepType] = {}
         self.processors: dict[tuple[str, str], Processor] = {}
         self.loaders: dict[str, EntityLoader] = {}
+        self.providers: dict[str, Provider] = {}
 
     def add_module(self, module: ModuleType) -> None:
         """Take in everything declared in a module."""
@@ -350,7 +410,7 @@ class Registry:
             for spec in getattr(function, _MARK, ()) if callable(function) else ():
                 self.add(spec)
 
-    def add(self, spec: StepType | Processor | EntityLoader) -> None:
+    def add(self, spec: Declaration) -> None:
         """Take in one declaration; a second one of the same name is refused."""
         match spec:
             case StepType():
@@ -360,6 +420,10 @@ class Registry:
                 self._put(self.processors, (spec.service, spec.method), spec, name)
             case EntityLoader():
                 self._put(self.loaders, spec.entity_type, spec, f"loader of {spec.entity_type!r}")
+            case Provider():
+                self._put(self.providers, spec.name, spec, f"model provider {spec.name!r}")
+            case _:
+                assert_never(spec)
 
     @staticmethod
     def _put(table: dict[Any, Any], key: object, spec: Any, what: str) -> None:

@@ -10,8 +10,8 @@ from docmill.testing.fleet import Fleet, WorkerProcess
 
 CLIENTS = ("submit.stored", "cancel.stored")
 """Points that client processes pass."""
-MODEL = ("model.asked", "model.answered")
-"""Boundaries that lie in the step itself."""
+MODEL = ("model.asking", "model.answering")
+"""Boundaries inside the stand-in model: it was asked, it has answered, and nobody here knows yet."""
 POINTS = tuple(name for name in NAMES if name not in CLIENTS)
 WORKERS = 2
 JOBS = 12

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from cyclopts import App, CycloptsError
 
 from docmill import __version__
-from docmill.cli import database, doctor, jobs, prompts, templates, worker
+from docmill.cli import ai, database, doctor, jobs, prompts, templates, worker
 from docmill.cli.errors import EXIT_INTERRUPTED, EXIT_PIPE, EXIT_WRONG_USE, WrongUse, exit_code, report
 from docmill.cli.help import HelpText
 from docmill.cli.sources import STDIN
@@ -36,7 +36,7 @@ def build() -> App:
         help_formatter=HelpText(),
         version=f"docmill {__version__}",
     )
-    for group in (templates.app, prompts.app, jobs.app, database.app):
+    for group in (templates.app, prompts.app, jobs.app, ai.app, database.app):
         group.help_epilogue = ""
         app.command(group)
     app.command(worker.run_worker, name="worker", help_epilogue="")

@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from docmill.engine.asking import Models
 from docmill.engine.batch import NewJob, Part, Report, StepRun
 from docmill.engine.children import Children
-from docmill.engine.computing import compute, needs_of
+from docmill.engine.computing import check_result, compute, needs_of
 from docmill.engine.context import Context, to_json
 from docmill.engine.events import (
     Checkpointed,
@@ -39,6 +40,7 @@ from docmill.engine.loading import Loader, Scope
 from docmill.engine.pools import Slots
 from docmill.engine.recovery import computed
 from docmill.model import errors
+from docmill.model.ai import Caller, Reply, Request
 from docmill.plugin import Registry, StepType, Wait
 from docmill.templates import conditions
 from docmill.templates.times import LONGEST, instant
@@ -77,6 +79,7 @@ class Runner:
         inflight: Inflight,
         children: Children,
         lease: Lease,
+        models: Models | None = None,
     ) -> None:
         self._registry = registry
         self._loader = loader
@@ -84,6 +87,7 @@ class Runner:
         self._inflight = inflight
         self._children = children
         self._lease = lease
+        self._models = models
         self._loop = asyncio.get_running_loop()
         self._tasks: dict[Key, _Running] = {}
         self._lost: set[Key] = set()
@@ -225,6 +229,8 @@ class Runner:
             note = to_json(value.note, f"the note of {planned.step_key}")
             return _End(Suspended(position=position, epoch=epoch, deadline=until, result=note))
         result = to_json(value, f"the result of {planned.step_key}")
+        if context.recovered is not None:
+            check_result(planned, step_type, value)
         # A result that was only fallen back on cost nothing: who retries wants the real one.
         kept_as = step_type if context.recovered is None else replace(step_type, paid=False)
         return await self._conclude(run, context, kept_as, result, stored=False)
@@ -350,6 +356,11 @@ class Runner:
 
     async def run_child(self, function: Callable[..., Any], arguments: tuple[object, ...], timeout: float) -> Any:
         return await self._children.run(function, arguments, timeout)
+
+    async def generate(self, request: Request, caller: Caller) -> Reply:
+        if self._models is None:
+            raise errors.PermanentError("This worker was started without a model gateway, so no step can ask a model.")
+        return await self._models.generate(request, caller)
 
 
 def _size(event: StepEvent) -> int:

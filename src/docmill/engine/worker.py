@@ -11,6 +11,7 @@ from pathlib import Path
 from threading import Event
 
 from docmill.db.database import Database
+from docmill.engine.asking import Models
 from docmill.engine.bell import CONTROL, open_bell
 from docmill.engine.children import Children, ChildSettings
 from docmill.engine.failpoints import failpoint
@@ -119,7 +120,10 @@ class Worker:
         registry: Registry,
         settings: WorkerSettings,
         resolver: PromptResolver | None = None,
+        *,
+        models: Models | None = None,
     ) -> None:
+        self._models = models
         self._database = database
         self._registry = registry
         self._settings = settings
@@ -168,7 +172,13 @@ class Worker:
         children = Children(settings.children)
         inflight = Inflight(on_lost=lambda keys: runner.drop(keys))
         runner = Runner(
-            registry=self._registry, loader=loader, slots=slots, inflight=inflight, children=children, lease=lease
+            registry=self._registry,
+            loader=loader,
+            slots=slots,
+            inflight=inflight,
+            children=children,
+            lease=lease,
+            models=self._models,
         )
         lane_a = LaneA(database, plans, lease=lease, slots=slots, inflight=inflight, bell=bell, on_started=runner.start)
         lane_b = LaneB(database, plans, lease=lease, slots=slots, on_outcome=lane_a.take_over)

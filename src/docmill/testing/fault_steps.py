@@ -14,11 +14,28 @@ from threading import Event, current_thread
 from typing import Any
 
 from docmill.engine import failpoints
-from docmill.plugin import ApplyContext, FollowUp, PermanentError, RetryableError, StepContext, Wait, processor, step
+from docmill.plugin import (
+    Answer,
+    ApplyContext,
+    FollowUp,
+    ModelCall,
+    PermanentError,
+    RetryableError,
+    StepContext,
+    Wait,
+    processor,
+    provider,
+    step,
+)
 from docmill.testing.witness import Witness
 
 EFFECTS = "create table effects (effect_key text not null, token text not null)"
 """Without a unique index: what is applied twice must show."""
+PROMPT_TOKENS, ANSWER_TOKENS = 100, 50
+"""Of every call of the stand-in model."""
+PRICES = '{"stand-in:model": {"input": "10", "output": "30"}}'
+"""As the setting `ai.prices`: each call costs $0.0025."""
+CALL_NANOS = 2_500_000
 
 
 @cache
@@ -34,7 +51,7 @@ _kill_at = os.environ.get("DOCMILL_WITNESS_KILL", "")
 
 
 def _kill_if(moment: str) -> None:
-    """Die when the model was asked, or had answered, if the test wants it: boundaries outside the engine."""
+    """Die inside the call of the model, if the test wants it: a boundary outside Docmill."""
     if _kill_at == moment:
         os.kill(os.getpid(), signal.SIGKILL)
 
@@ -47,16 +64,24 @@ async def _gate(name: str) -> None:
 @step("fault.ask", kind="ai")
 async def ask(ctx: StepContext) -> dict[str, str]:
     """A paid call of the stand-in model."""
-    witness().note("asked", ctx.effect_key, ctx.token)
-    _kill_if("model.asked")
-    gate = ctx.metadata.get("gate")
+    prompt = f"{ctx.effect_key} {ctx.token} {ctx.metadata.get('gate', '')}"
+    reply = await ctx.generate(prompt, model="stand-in:model", max_tokens=ANSWER_TOKENS)
+    return {"token": reply.text}
+
+
+@provider("stand-in")
+async def stand_in(call: ModelCall) -> Answer:
+    """The stand-in model: tells the witness, waits at the gate if there is one, answers with the attempt's token."""
+    effect_key, token, gate = call.prompt.split(" ")
+    witness().note("asked", effect_key, token)
+    _kill_if("model.asking")
     if gate:
-        await _gate(f"{gate}-{witness().count('asked', ctx.effect_key)}")
+        await _gate(f"{gate}-{witness().count('asked', effect_key)}")
     else:
         await asyncio.sleep(0.002)
-    witness().note("answered", ctx.effect_key, ctx.token)
-    _kill_if("model.answered")
-    return {"token": ctx.token}
+    witness().note("answered", effect_key, token)
+    _kill_if("model.answering")
+    return Answer(text=token, input_tokens=PROMPT_TOKENS, output_tokens=ANSWER_TOKENS)
 
 
 @step("fault.free")

@@ -103,6 +103,9 @@ class Fleet:
         self.deaths = 0
         home = app.settings.home
         self.log = home / "workers.log"
+        # Not above: importing it reads the environment of the process.
+        from docmill.testing import fault_steps
+
         inherited = {key: value for key, value in os.environ.items() if not key.startswith("DOCMILL_")}
         # An empty file of its own: nobody's settings reach the workers of a test.
         (home / "docmill.yaml").touch()
@@ -115,6 +118,10 @@ class Fleet:
             "DOCMILL_LEASE__DURATION": str(lease.duration),
             "DOCMILL_LEASE__HEARTBEAT": str(lease.heartbeat),
             "DOCMILL_LEASE__SWEEP": str(lease.sweep),
+            # The stand-in model answers as fast as it is asked.
+            "DOCMILL_AI__RATE": "100000",
+            "DOCMILL_AI__BURST": "1000",
+            "DOCMILL_AI__PRICES": fault_steps.PRICES,
             VARIABLE: str(witness.directory),
             **environment,
         }

@@ -255,12 +255,16 @@ def _ai() -> None:
         sa.Column("input_tokens", sa.Integer, nullable=False),
         sa.Column("output_tokens", sa.Integer, nullable=False),
         sa.Column("cost_nanos", sa.BigInteger, nullable=False),
+        sa.Column("priced", sa.Boolean, nullable=False),
+        sa.Column("reserved_nanos", sa.BigInteger, nullable=False),
+        sa.Column("expires_at", UtcTime, nullable=False),
         sa.Column("duration_ms", sa.Integer, nullable=False),
         sa.Column("created_at", UtcTime, nullable=False),
         sa.PrimaryKeyConstraint("id", name="pk_ai_calls"),
-        _one_of("ai_calls", "outcome", "'answered', 'failed'"),
+        _one_of("ai_calls", "outcome", "'asked', 'answered', 'failed', 'lost'"),
     )
     op.create_index("ix_ai_calls_org", "ai_calls", ["org_id", "created_at"])
+    _partial_index("ix_ai_calls_asked", "ai_calls", ["org_id"], "outcome = 'asked'")
     op.create_index("ix_ai_calls_job", "ai_calls", ["job_id"])
     op.create_table(
         "ai_breakers",
@@ -284,7 +288,6 @@ def _ai() -> None:
         sa.Column("org_id", IdType, nullable=False),
         sa.Column("period", sa.String, nullable=False),
         sa.Column("spent_nanos", sa.BigInteger, nullable=False),
-        sa.Column("reserved_nanos", sa.BigInteger, nullable=False),
         sa.PrimaryKeyConstraint("org_id", "period", name="pk_ai_budgets"),
     )
 
