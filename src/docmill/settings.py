@@ -25,8 +25,8 @@ from docmill.model.errors import DocmillError
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
-_UNITS = {"d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
-_LENGTH = re.compile(r"\s*(\d{1,9})\s*([dhms])\s*", re.ASCII)
+_UNITS = {"d": "days", "h": "hours", "m": "minutes", "s": "seconds", "": "seconds"}
+_LENGTH = re.compile(r"\s*(\d{1,9}(?:\.\d{1,6})?)\s*([dhms]?)\s*", re.ASCII)
 _SHOWN = 60
 """Characters of a wrong value that are repeated."""
 
@@ -83,7 +83,7 @@ class RetentionSection(_Section):
     @classmethod
     def _written(cls, value: object) -> object:
         found = _LENGTH.fullmatch(value) if isinstance(value, str) else None
-        return timedelta(**{_UNITS[found[2]]: int(found[1])}) if found else value
+        return timedelta(**{_UNITS[found[2]]: float(found[1])}) if found else value
 
 
 class PriceSection(_Section):

@@ -45,6 +45,8 @@ def test_a_mistake_is_told_with_its_place_and_remedy(alone: Path, text: str) -> 
         ("12h", timedelta(hours=12)),
         ("30 m", timedelta(minutes=30)),
         ("3600", timedelta(hours=1)),
+        ('"3600"', timedelta(hours=1)),
+        ('"0.5"', timedelta(seconds=0.5)),
         ("P1D", timedelta(days=1)),
     ],
 )
