@@ -113,6 +113,9 @@ def test_a_job_tells_its_batch_its_model_its_children_and_their_parent(world: Wo
         "output_tokens": 1,
         "cost_nanos": 0,
         "duration_ms": 1,
+        "priced": True,
+        "reserved_nanos": 0,
+        "expires_at": START,
         "created_at": START,
     }
     with world.database.write() as connection:

@@ -98,6 +98,9 @@ def test_a_job_goes_with_all_that_belongs_to_it_and_its_accounts_stay(world: Wor
         output_tokens=1,
         cost_nanos=5,
         duration_ms=1,
+        priced=True,
+        reserved_nanos=0,
+        expires_at=START,
         created_at=START,
     )
     assert all(count(world, table) for table in BELONGING)
