@@ -150,6 +150,7 @@ class App:
                 lease=LeaseSettings(**settings.lease.model_dump()),
                 children=ChildSettings(**children),
                 drain_seconds=settings.drain_seconds,
+                retention=settings.retention.jobs,
             ),
             resolve,
             models=self.models,
@@ -307,7 +308,8 @@ def catalogue_of(registry: "Registry") -> "Catalogue":
         processors.setdefault(service, set()).add(method)
     return Catalogue(
         step_types={
-            name: StepType(kind=spec.kind, recoveries=spec.recoveries) for name, spec in registry.steps.items()
+            name: StepType(kind=spec.kind, recoveries=frozenset(spec.recoveries), takes_item="item" in spec.needs)
+            for name, spec in registry.steps.items()
         },
         processors={service: frozenset(methods) for service, methods in processors.items()},
     )

@@ -1,5 +1,7 @@
 """The public way in: write step types, processors and entity loaders for Docmill. Follows semantic versioning.
 
+Long because it is the one page that authors of plug-ins read.
+
 A step *computes* (calls models, reads files, asks services) with no transaction open; a processor *applies* the result
 to your tables in the transaction that completes the step. So a database effect happens exactly once, whatever dies.
 
@@ -14,8 +16,9 @@ to your tables in the transaction that completes the step. So a database effect 
         ctx.db.execute("update invoices set total = :t where id = :id", {"t": result["total"], "id": ctx.entity_id})
 
 Docmill finds them through the `docmill.plugins` entry point of your package (its value names a module), or through the
-setting `plugins` (DOCMILL_PLUGINS=your.module). A step function may ask for `entity`, `results` and `input` by naming
-parameters so: what it does not ask for is not loaded. Plain `def` steps run in a thread, `async def` steps on the loop.
+setting `plugins` (DOCMILL_PLUGINS=your.module). A step function may ask for `entity`, `results`, `input` and `item` by
+naming parameters so: what it does not ask for is not loaded. Plain `def` steps run in a thread, `async def` steps on
+the loop.
 """
 
 import inspect
@@ -38,15 +41,19 @@ __all__ = [
     "Attachment",
     "Database",
     "Deferred",
+    "Fallback",
     "FinishReason",
     "FollowUp",
+    "GiveUp",
     "Issue",
     "ModelCall",
     "PermanentError",
     "Reconciled",
+    "Recovery",
     "Registry",
     "Reply",
     "Resolution",
+    "Retry",
     "RetryableError",
     "StepContext",
     "Wait",
@@ -59,7 +66,7 @@ __all__ = [
 
 FINISH_TYPE = "FinishProcessing"
 _MARK = "__docmill__"
-_LOADABLE = frozenset({"entity", "results", "input"})
+_LOADABLE = frozenset({"entity", "results", "input", "item"})
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
@@ -93,6 +100,28 @@ class Wait:
     """What to remember while waiting, such as the id the other side gave."""
     issue: Issue | None = None
     """A question to a person; if it blocks, the data of its resolution is the result of the step."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retry:
+    """A recovery strategy's answer: another attempt, if one is left, however the failure was meant."""
+
+    after: timedelta | float | None = None
+    """How long to wait, in seconds if a number; None: as the template says."""
+    model: Mapping[str, object] = field(default_factory=dict)
+    """Model settings to change in the next attempt."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fallback:
+    """A recovery strategy's answer: complete the step with this result, which is checked and applied as any other."""
+
+    result: object
+
+
+@dataclass(frozen=True, slots=True)
+class GiveUp:
+    """A recovery strategy's answer: the step has failed, whatever attempts are left."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,6 +165,11 @@ class StepContext(Protocol):
     prompt_id: str | None
     """The version of the prompt that the text was made from."""
     output_schema: Mapping[str, object] | None
+    item: object
+    """In a step with `for_each`: the item this call is for; `effect_key`, `token` and `once` are then its own."""
+    item_key: str | None
+    """What the item is known by: itself if it is text or a number, its `key` or `id`, or its place in the list."""
+    item_index: int | None
 
     @property
     def stopping(self) -> bool:
@@ -236,6 +270,12 @@ class ApplyContext(Protocol):
         """
 
 
+Recovery = Callable[
+    [StepContext, Exception], Awaitable[Retry | Fallback | GiveUp | None] | Retry | Fallback | GiveUp | None
+]
+"""What to do about a failure: `def decide(ctx, error)`, plain or async; None means what usually happens."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepType:
     """A registered step type."""
@@ -245,7 +285,9 @@ class StepType:
     function: Callable[..., Any]
     needs: frozenset[str]
     paid: bool
-    recoveries: frozenset[str] | None
+    recoveries: Mapping[str, "Recovery"]
+    recovery: str | None
+    """The strategy it has unless a template names another."""
     is_async: bool
     output: str | None = None
     """The key of the result that `output_schema` describes; None: the whole result."""
@@ -283,15 +325,20 @@ def step(
     *,
     kind: str = "rule",
     paid: bool | None = None,
-    recoveries: frozenset[str] | None = None,
+    recoveries: Mapping[str, Recovery] | None = None,
+    recovery: str | None = None,
     output: str | None = None,
 ) -> Callable[[F], F]:
     """Declare a step type.
 
     `paid` (default: true for `ai`) stores the result durably before it is applied, so that it is never computed twice.
+    `recoveries` are strategies for its failures, by the name that a template gives in `recovery`; the one named
+    `recovery` here is used where the template names none.
     `output` names the key of the result that a template's `output_schema` describes (default: the whole result).
     """
     step_kind = StepKind(kind)
+    if recovery is not None and recovery not in (recoveries or {}):
+        raise PluginInvalid(f"Step {name!r}: its recovery {recovery!r} is none of its recoveries.")
 
     def declare(function: F) -> F:
         parameters = list(inspect.signature(function).parameters)
@@ -299,7 +346,7 @@ def step(
         if not parameters or not needs <= _LOADABLE:
             unknown = ", ".join(sorted(needs - _LOADABLE)) or "nothing"
             raise PluginInvalid(
-                f"Step {name!r}: the function takes the context first, then any of entity, results, input; "
+                f"Step {name!r}: the function takes the context first, then any of entity, results, input, item; "
                 f"it asks for {unknown}."
             )
         spec = StepType(
@@ -308,7 +355,8 @@ def step(
             function=function,
             needs=needs,
             paid=step_kind is StepKind.AI if paid is None else paid,
-            recoveries=recoveries,
+            recoveries=dict(recoveries or {}),
+            recovery=recovery,
             is_async=inspect.iscoroutinefunction(function),
             output=output,
         )

@@ -1,9 +1,13 @@
 """Settings of an installation: `docmill.yaml` in the current folder (or DOCMILL_CONFIG), overridden by DOCMILL_*."""
 
 import os
+import re
+from collections.abc import Sequence
+from datetime import timedelta
 from decimal import Decimal
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
@@ -17,6 +21,14 @@ from pydantic_settings import (
 )
 
 from docmill.model.errors import DocmillError
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
+_UNITS = {"d": "days", "h": "hours", "m": "minutes", "s": "seconds", "": "seconds"}
+_LENGTH = re.compile(r"\s*(\d{1,9}(?:\.\d{1,6})?)\s*([dhms]?)\s*", re.ASCII)
+_SHOWN = 60
+"""Characters of a wrong value that are repeated."""
 
 
 class SettingsInvalid(DocmillError):
@@ -60,6 +72,18 @@ class ChildSection(_Section):
     memory_mb: int = Field(default=2048, ge=128)
     cpu_seconds: int = Field(default=600, ge=1)
     tasks: int = Field(default=100, ge=1)
+
+
+class RetentionSection(_Section):
+    """How long what is finished is kept."""
+
+    jobs: timedelta | None = Field(default=None, gt=timedelta(0))
+
+    @field_validator("jobs", mode="before")
+    @classmethod
+    def _written(cls, value: object) -> object:
+        found = _LENGTH.fullmatch(value) if isinstance(value, str) else None
+        return timedelta(**{_UNITS[found[2]]: float(found[1])}) if found else value
 
 
 class PriceSection(_Section):
@@ -115,6 +139,7 @@ class Settings(BaseSettings):
     children: ChildSection = ChildSection()
     ai: ModelSection = ModelSection()
     drain_seconds: float = Field(default=20.0, ge=0)
+    retention: RetentionSection = RetentionSection()
 
     @field_validator("home")
     @classmethod
@@ -161,7 +186,7 @@ def load_settings(**overrides: object) -> Settings:
     try:
         return Settings(**overrides)  # type: ignore[arg-type]
     except ValidationError as error:
-        lines = [f"  {_place(fault['loc'])}: {fault['msg']}" for fault in error.errors()]
+        lines = [f"  {_told(fault)}" for fault in error.errors()]
         raise SettingsInvalid(f"The settings ({file} and DOCMILL_*) have mistakes:\n" + "\n".join(lines)) from error
     except SettingsError as error:
         raise SettingsInvalid(
@@ -172,8 +197,47 @@ def load_settings(**overrides: object) -> Settings:
         raise SettingsInvalid(f"The settings file {file} cannot be read as a YAML mapping: {reason}.") from error
 
 
-def _place(location: tuple[int | str, ...]) -> str:
-    return ".".join(str(part) for part in location)
+_LIMITS = {"greater_than": ("gt", "more than"), "greater_than_equal": ("ge", "at least")}
+_LIMITS |= {"less_than": ("lt", "less than"), "less_than_equal": ("le", "at most")}
+_KINDS = {"int": "a whole number", "float": "a number", "bool": "true or false", "string": "text", "path": "a path"}
+_KINDS |= {"time_delta": "a length of time such as 90d or 12h", "model": "a mapping", "dict": "a mapping"}
+_KINDS |= {"tuple": "a list", "model_attributes": "a mapping"}
+
+
+def _told(fault: "ErrorDetails") -> str:
+    """One mistake as a person wants it told: where, what, and what to write instead."""
+    location = [str(part) for part in fault["loc"]]
+    place = ".".join(location)
+    kind = fault["type"]
+    found = repr(fault["input"])
+    shown = found if len(found) <= _SHOWN else found[:_SHOWN] + "…"
+    if kind == "extra_forbidden":
+        return f"{place}: there is no such setting.{_suggestion(location)}"
+    if kind in _LIMITS:
+        limit, word = _LIMITS[kind]
+        return f"{place}: {shown} is out of range; write {word} {fault['ctx'][limit]}."
+    if kind == "value_error":
+        return f"{place}: {fault['msg'].removeprefix('Value error, ')}."
+    wanted = next((what for name, what in _KINDS.items() if kind in (f"{name}_parsing", f"{name}_type")), None)
+    return f"{place}: {shown} is not {wanted}." if wanted else f"{place}: {fault['msg']}."
+
+
+def _suggestion(location: Sequence[str]) -> str:
+    """The setting that was probably meant, among those of the same section."""
+    section: type[BaseModel] = Settings
+    for part in location[:-1]:
+        field = section.model_fields.get(part)
+        inner = [kind for kind in _annotated(field.annotation if field else PoolSection) if issubclass(kind, BaseModel)]
+        section = inner[0] if inner else section
+    close = get_close_matches(location[-1], section.model_fields, n=1)
+    known = f" Known here: {', '.join(section.model_fields)}."
+    return f" Did you mean {'.'.join([*location[:-1], close[0]])}?" if close else known
+
+
+def _annotated(annotation: Any) -> list[type]:
+    """The classes that an annotation speaks of."""
+    parts = getattr(annotation, "__args__", (annotation,))
+    return [part for part in parts if isinstance(part, type)]
 
 
 def unknown_variables() -> list[str]:

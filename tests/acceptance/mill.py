@@ -68,6 +68,13 @@ steps:
     output_schema: {type: object, properties: {approved: {type: boolean}}, required: [approved]}
   - {step_key: finish, type: FinishProcessing}
 """,
+    "many": """
+name: many
+processable_type: case
+steps:
+  - {step_key: read, type: mill.page, for_each: metadata.documents, parallel: 2, items_may_fail: true}
+  - {step_key: finish, type: FinishProcessing}
+""",
     "gated": """
 name: gated
 processable_type: document

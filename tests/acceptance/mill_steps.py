@@ -68,6 +68,14 @@ async def shaky(ctx: StepContext) -> dict[str, object]:
     return {"attempt": ctx.attempt}
 
 
+@step("mill.page", kind="rule")
+async def page(ctx: StepContext, item: str) -> dict[str, object]:
+    """Reads one document of many; blank ones cannot be read."""
+    if item.endswith(":blank"):
+        raise PermanentError("The page is blank; scan it again.")
+    return {"text": item}
+
+
 @step("mill.gate", kind="rule")
 async def gate(ctx: StepContext) -> dict[str, object]:
     """Runs until the file MILL_GATE exists, whoever asks it to stop."""

@@ -23,7 +23,7 @@ SUMMARY = {
     "started_at",
     "finished_at",
 }
-JOB = SUMMARY | {"version", "metadata", "file_type", "created_by", "parent_job_id", "steps"}
+JOB = SUMMARY | {"version", "metadata", "file_type", "created_by", "parent_job_id", "batch_id", "children", "steps"}
 STEP = {
     "step_key",
     "display_name",
@@ -41,6 +41,8 @@ STEP = {
     "due_at",
     "started_at",
     "finished_at",
+    "model",
+    "items",
 }
 
 
@@ -160,7 +162,7 @@ def test_submitting_by_file_says_how(mill: Mill) -> None:
     assert "docmill templates import plain.yaml" in answer.err
 
 
-@pytest.mark.parametrize("command", ["show", "watch", "cancel", "rerun"])
+@pytest.mark.parametrize("command", ["show", "watch", "cancel", "retry", "events"])
 @pytest.mark.parametrize("job", ["nonsense", UNKNOWN])
 def test_an_unknown_job_is_wrong_use(mill: Mill, command: str, job: str) -> None:
     answer = mill("jobs", command, job)
@@ -179,17 +181,18 @@ def test_cancel_ends_a_job_once(either: Mill) -> None:
     assert either("jobs", "cancel", job, "--json").error["code"] == "conflict"
 
 
-def test_rerun_is_refused_while_the_job_runs_and_for_steps_it_does_not_have(mill: Mill) -> None:
+def test_retry_is_refused_while_the_job_runs_and_for_steps_it_does_not_have(mill: Mill) -> None:
     job = mill.submit("plain")
-    early = mill("jobs", "rerun", job)
+    early = mill("jobs", "retry", job)
     assert (early.code, early.out) == (1, "")
     assert "is still running; cancel it first or wait for its end" in early.err
     assert mill("jobs", "cancel", job).code == 0
     for option in ("--step", "--from"):
-        unknown = mill("jobs", "rerun", job, option, "nothing")
+        unknown = mill("jobs", "retry", job, option, "nothing")
         assert (unknown.code, unknown.out) == (2, "")
         assert "The job has no step nothing; its steps are read, shaky, finish." in unknown.err
-    both = mill("jobs", "rerun", job, "--step", "read", "--from", "read")
+    assert mill("jobs", "retry", job, "--all", "--from", "read").code == 2
+    both = mill("jobs", "retry", job, "--step", "read", "--from", "read")
     assert both.code == 2
-    rerun = mill("jobs", "rerun", job)
-    assert (rerun.code, rerun.out) == (0, f"Job {job} runs again (3 steps).\n")
+    again = mill("jobs", "retry", job)
+    assert (again.code, again.out) == (0, f"Job {job} runs again (3 steps).\n")

@@ -79,16 +79,16 @@ def counted(mill: Mill) -> int:
     return len(counter.read_text().splitlines()) if counter.exists() else 0
 
 
-def test_rerun_uses_what_was_paid_for_unless_told_otherwise(mill: Mill, worker: Worker) -> None:
+def test_retry_uses_what_was_paid_for_unless_told_otherwise(mill: Mill, worker: Worker) -> None:
     worker(mill)
     job = mill.submit("priced")
     assert mill("jobs", "watch", job).code == 0
     assert counted(mill) == 1
-    assert mill("jobs", "rerun", job, "--watch").code == 0
-    assert mill("jobs", "rerun", job, "--from", "price", "--watch").code == 0
+    assert mill("jobs", "retry", job, "--all", "--watch").code == 0
+    assert mill("jobs", "retry", job, "--from", "price", "--watch").code == 0
     assert counted(mill) == 1
-    assert mill("jobs", "rerun", job, "--step", "read", "--watch").code == 0
-    assert mill("jobs", "rerun", job, "--step", "price", "--fresh", "--watch").code == 0
+    assert mill("jobs", "retry", job, "--step", "read", "--watch").code == 0
+    assert mill("jobs", "retry", job, "--step", "price", "--fresh", "--watch").code == 0
     assert counted(mill) == 2
     assert mill("jobs", "show", job, "--json").data["job"]["run"] == 5
 

@@ -11,7 +11,7 @@ from docmill.engine.batch import Batch, NewJob
 from docmill.engine.bell import SocketBell
 from docmill.model.errors import AlreadyActive
 from docmill.model.ids import new_id
-from docmill.services.jobs import Jobs
+from docmill.services.jobs import Jobs, Retry
 from docmill.testing.samples import single_step
 from docmill.testing.world import World
 
@@ -69,7 +69,7 @@ def test_a_finished_job_cannot_run_again_beside_an_active_one(world: World) -> N
     world.run_to_end()
     world.commit(Batch(submissions=[job_of(world)]))
     with opened(world) as jobs, pytest.raises(AlreadyActive, match="cannot run again now"):
-        jobs.rerun(first.id)
+        jobs.retry(first.id, Retry(everything=True))
 
 
 def test_of_many_who_submit_at_the_same_moment_one_succeeds(world: World) -> None:

@@ -21,6 +21,7 @@ from docmill.model.statuses import FailureAction, JobStatus
 from docmill.services.batch_views import BatchView, aggregate
 from docmill.services.batches import Batches
 from docmill.services.jobs import Jobs
+from docmill.services.retrying import Retry
 from docmill.testing.samples import Draft, chain, make_plan, single_step
 from docmill.testing.world import OTHER_ORG, World, lease
 from tests.contract.test_services import CountingBell
@@ -401,7 +402,7 @@ def test_a_single_job_that_is_run_again_waits_for_room_too(world: World, batches
     view = batches.submit(some(world, 3), limit=1)
     fail(world, by_entity(world)["0"])
     jobs = Jobs(world.database, bell)
-    jobs.rerun(batches.results(view.id)[0].job_id)
+    jobs.retry(batches.results(view.id)[0].job_id, Retry(everything=True))
     jobs.close()
     view = batches.get(view.id)
     assert (view.active, view.held) == (1, 2)
@@ -478,7 +479,7 @@ def test_a_job_whose_batch_was_pruned_runs_again_without_it(world: World, batche
     with world.database.write() as connection:
         connection.execute(batches_table.delete())
     jobs = Jobs(world.database, bell)
-    jobs.rerun(job_id)
+    jobs.retry(job_id, Retry(everything=True))
     jobs.close()
     assert len(by_entity(world)) == 1
 

@@ -33,6 +33,7 @@ from docmill.plugin import (
 )
 from docmill.services.issues import Issues, IssueView
 from docmill.services.jobs import Jobs
+from docmill.services.retrying import Retry
 from docmill.templates.catalogue import Catalogue
 from docmill.templates.compile import compile_template
 from docmill.testing.waiting import until
@@ -370,14 +371,14 @@ def test_a_question_about_a_paid_result_is_put_again_without_paying_again(world:
         mill.reaches(job_id, "WAITING")
         (first,) = mill.open_issues(job_id)
         mill.jobs.cancel(job_id)
-        mill.jobs.rerun(job_id)
+        mill.jobs.retry(job_id, Retry(everything=True))
         mill.reaches(job_id, "WAITING")
         (second,) = mill.open_issues(job_id)
         assert second.id != first.id
         assert (computed[job_id], mill.saved()) == (1, [])
         mill.issues.resolve(second.id, {"total": 5})
         mill.reaches(job_id, "COMPLETED")
-        mill.jobs.rerun(job_id)
+        mill.jobs.retry(job_id, Retry(everything=True))
         until(lambda: world.job(job_id).run == 3 and world.job(job_id).status == "COMPLETED", 30.0, what="the rerun")
     assert mill.open_issues(job_id) == [], "what was answered is not asked again"
     assert (computed[job_id], mill.saved()) == (1, [5, 5])

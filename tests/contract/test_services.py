@@ -16,7 +16,7 @@ from docmill.engine.sql.rows import Beginning
 from docmill.model.errors import Conflict, DatabaseUnavailable, InvalidInput, NotFound
 from docmill.model.ids import derived_id, new_id
 from docmill.model.statuses import JobStatus, StepStatus
-from docmill.services.jobs import Jobs
+from docmill.services.jobs import JobFilter, Jobs, Retry
 from docmill.services.templates import Templates, TemplateVersion
 from docmill.testing.samples import Draft, chain, make_plan, single_step
 from docmill.testing.world import OTHER_ORG, World, compiled, lease
@@ -79,7 +79,7 @@ def test_jobs_are_listed_newest_first_and_by_status(world: World, jobs: Jobs) ->
     jobs.cancel(ids[1])
     assert [job.id for job in jobs.list()] == ids[::-1]
     assert [job.id for job in jobs.list(limit=1)] == [ids[2]]
-    assert [job.id for job in jobs.list(status=JobStatus.CANCELLED)] == [ids[1]]
+    assert [job.id for job in jobs.list(JobFilter(status=JobStatus.CANCELLED))] == [ids[1]]
 
 
 def test_events_are_followed_from_a_version(world: World, jobs: Jobs) -> None:
@@ -104,12 +104,12 @@ def test_cancelling_ends_the_job_and_tells_the_workers(world: World, jobs: Jobs,
 def test_a_finished_job_runs_again_from_the_start_or_from_a_step(world: World, jobs: Jobs) -> None:
     job_id = world.submit(chain(2))
     with pytest.raises(Conflict, match="still running"):
-        jobs.rerun(job_id)
+        jobs.retry(job_id)
     world.run_to_end()
-    jobs.rerun(job_id, ["s1"])
+    jobs.retry(job_id, Retry(steps=["s1"]))
     assert [step.status for step in jobs.get(job_id).steps] == ["COMPLETED", "READY", "PENDING"]
     world.run_to_end()
-    jobs.rerun(job_id, keep_checkpoints=False)
+    jobs.retry(job_id, Retry(everything=True, keep_checkpoints=False))
     assert jobs.get(job_id).summary.run == 3
     assert [step.status for step in jobs.get(job_id).steps] == ["READY", "PENDING", "PENDING"]
 
@@ -117,19 +117,19 @@ def test_a_finished_job_runs_again_from_the_start_or_from_a_step(world: World, j
 def test_a_step_that_the_job_does_not_have_is_named(world: World, jobs: Jobs) -> None:
     job_id = world.submit(chain(2))
     with pytest.raises(NotFound, match="no step s9; its steps are s0, s1, finish"):
-        jobs.rerun(job_id, ["s9"])
+        jobs.retry(job_id, Retry(steps=["s9"]))
 
 
 @pytest.mark.parametrize("job_id", [new_id(), "nonsense", "", "00000000"], ids=["unknown", "word", "empty", "short"])
 def test_an_unknown_job_is_not_found_whatever_is_asked(jobs: Jobs, job_id: str) -> None:
-    for ask in (jobs.get, jobs.cancel, jobs.rerun, jobs.events):
+    for ask in (jobs.get, jobs.cancel, jobs.retry, jobs.events):
         with pytest.raises(NotFound, match="jobs list"):
             ask(job_id)
 
 
 def test_the_job_of_another_organisation_is_not_found(world: World, jobs: Jobs) -> None:
     job_id = world.submit(single_step(), org_id=OTHER_ORG)
-    for ask in (jobs.get, jobs.cancel, jobs.rerun, jobs.events):
+    for ask in (jobs.get, jobs.cancel, jobs.retry, jobs.events):
         with pytest.raises(NotFound):
             ask(job_id)
     assert jobs.list() == []

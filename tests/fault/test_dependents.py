@@ -3,6 +3,7 @@
 import signal
 from dataclasses import dataclass
 
+from docmill.services.jobs import Retry
 from tests.fault.conftest import OpenFleet
 from tests.fault.library import BOOK, CHUNKS, CONNECTIONS, Library, open_library
 
@@ -37,7 +38,7 @@ def timeline(library: Library) -> Timeline:
     # As if that were not enough, somebody starts the whole job over.
     fleet.app.jobs.cancel(job)
     fleet.witness.wait_for("dropped")
-    fleet.app.jobs.rerun(job)
+    fleet.app.jobs.retry(job, Retry(everything=True))
     library.open("embed")
     library.wait_completed(job, "chunk", run=2)
     library.wake(stalled)
@@ -120,7 +121,7 @@ def test_no_foreign_key_violation_on_connection_detection(open_fleet: OpenFleet)
         library.wait_held("connect")
         library.until(lambda: library.status(job) == "COMPLETED", "the book to be ready")
         ids = library.chunks()
-        library.fleet.app.jobs.rerun(job)
+        library.fleet.app.jobs.retry(job, Retry(everything=True))
         library.wait_completed(job, "chunk", run=2)
         # The book is ready a second time; the job that looks for its connections is still the first.
         library.until(lambda: library.view(job).summary.progress == 1, "the book to be ready again")
@@ -225,7 +226,7 @@ def test_a_new_edition_takes_the_place_of_what_nobody_uses(open_fleet: OpenFleet
         library.write(f"delete from book_connections where source_chunk_id in {half} or target_chunk_id in {half}")
         used = range(1, 30, 2)
         library.write("update books set edition = 2 where id = :id", id=BOOK)
-        fleet.app.jobs.rerun(job, keep_checkpoints=False)
+        fleet.app.jobs.retry(job, Retry(everything=True, keep_checkpoints=False))
         library.wait_completed(job, "finish", run=2)
         second = library.current()
         assert len(second) == CHUNKS
@@ -233,10 +234,10 @@ def test_a_new_edition_takes_the_place_of_what_nobody_uses(open_fleet: OpenFleet
         assert set(library.chunks()) - set(second) == {first[place] for place in used}
         fleet.finish()
         # The new connections are in; the old ones went with the first job that had the book to itself.
-        fleet.app.jobs.rerun(library.jobs("detect connections")[-1])
+        fleet.app.jobs.retry(library.jobs("detect connections")[-1], Retry(everything=True))
         fleet.finish()
         assert len(library.connections()) == CONNECTIONS
-        fleet.app.jobs.rerun(job)
+        fleet.app.jobs.retry(job, Retry(everything=True))
         fleet.finish()
         assert library.chunks() == second
         assert {library.status(each) for each in library.jobs("detect connections")} == {"COMPLETED"}

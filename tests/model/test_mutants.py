@@ -23,7 +23,10 @@ MUTANTS = {
     "crash keeps the epoch": ("crashes=crashes, epoch=step.epoch + 1", "crashes=crashes, epoch=step.epoch"),
     "cancel keeps the epoch": ("CANCELLED)._replace(epoch=step.epoch + 1)", "CANCELLED)"),
     "rerun keeps the epoch": ("StepState(epoch=step.epoch + 1, ", "StepState(epoch=step.epoch, "),
-    "rerun forgets checkpoints": ("keep = event.keep_checkpoints and step.checkpointed", "keep = False"),
+    "rerun forgets checkpoints": (
+        "keep = (event.keep_checkpoints or plan.undoes) and step.checkpointed",
+        "keep = False",
+    ),
     "rerun leaves dependents": ("again.add(dependent)\n", "pass\n"),
     "rerun leaves fatal failures": ("for planned in plan.steps if _fatal(fold, planned)}", "for planned in ()}"),
     "a settled step can be reported": (

@@ -54,7 +54,7 @@ def check(budget: Budget, *, spent: int, reserved: int, most: int, now: datetime
         raise BudgetExceeded(
             f"This call may cost {usd(most)}, and {usd(spent)} of the {budget.span}'s {usd(budget.limit)} are spent. "
             f"Raise the setting ai.budget_{budget.span}, lower max_tokens, or wait until {_next(budget.span, now)} "
-            "(UTC); then `docmill jobs rerun` the job.",
+            "(UTC); then `docmill jobs retry` the job.",
             span=str(budget.span),
         )
     if spent + reserved + most > budget.limit:

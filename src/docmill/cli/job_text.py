@@ -18,9 +18,14 @@ _ROOMY = 110
 """Columns from which a list of jobs also shows when they were created and how long they took."""
 
 
+_BRIEF = 100
+"""Characters of a result that are shown unless all of it is asked for."""
+
+
 def job_record(view: "JobView") -> dict[str, object]:
     """A job with its steps as one flat JSON object."""
-    whole = record(view, steps=[record(step) for step in view.steps])
+    steps = [record(step, items=None if step.items is None else record(step.items)) for step in view.steps]
+    whole = record(view, steps=steps, children=[record(child) for child in view.children])
     whole.pop("summary")
     return record(view.summary) | whole
 
@@ -42,8 +47,8 @@ def job_table(jobs: "Sequence[JobSummary]") -> None:
     print_table(heads, rows, give_way=("TEMPLATE", "ENTITY", "TITLE"))
 
 
-def details(view: "JobView") -> None:
-    """One job with its steps on stdout."""
+def details(view: "JobView", *, whole_results: bool = False) -> None:
+    """One job with its steps on stdout; results in a line each, or whole."""
     job = view.summary
     settled = sum(step.status.settled for step in view.steps)
     facts = {
@@ -54,6 +59,8 @@ def details(view: "JobView") -> None:
         "title": job.title,
         "file type": view.file_type or "",
         "metadata": json.dumps(view.metadata, ensure_ascii=False) if view.metadata else "",
+        "created by": view.created_by or "",
+        "batch": view.batch_id or "",
         "parent job": view.parent_job_id or "",
         "priority": str(job.priority) if job.priority else "",
         "run": str(job.run) if job.run > 1 else "",
@@ -69,6 +76,35 @@ def details(view: "JobView") -> None:
     for step in view.steps:
         if step.error:
             print(f"\n{step.step_key}: {error_text(step.error)}")
+    _results(view, whole=whole_results)
+    _children(view)
+
+
+def _results(view: "JobView", *, whole: bool) -> None:
+    shown = [step for step in view.steps if step.status == "COMPLETED" and step.result is not None]
+    if not shown:
+        return
+    print("\nresults" if whole else "\nresults (in full with --results)")
+    for step in shown:
+        if whole:
+            print(f"{step.step_key}:\n{_lines(json.dumps(step.result, ensure_ascii=False, indent=2))}")
+        else:
+            text = printable(json.dumps(step.result, ensure_ascii=False))
+            print(f"  {step.step_key}: {text if len(text) <= _BRIEF else text[:_BRIEF] + '…'}")
+
+
+def _lines(text: str) -> str:
+    return "\n".join(f"  {printable(line)}" for line in text.splitlines())
+
+
+def _children(view: "JobView") -> None:
+    if view.children:
+        print("\njobs that it brought about")
+        rows = [
+            (child.id, styled(child.status), child.template, "undoes this one" if child.undoes else "follow-up")
+            for child in view.children
+        ]
+        print_table(("JOB", "STATUS", "TEMPLATE", ""), rows, give_way=("TEMPLATE",))
 
 
 def _status(job: "JobSummary") -> "Text":
@@ -93,7 +129,8 @@ def error_text(error: object) -> str:
     """An error record in a line: message and code."""
     if not isinstance(error, dict):
         return printable(str(error))
-    return printable(f"{error.get('message', '')} [{error.get('code', 'error')}]")
+    attempt = f" (attempt {error['attempt']})" if error.get("attempt", 1) != 1 else ""
+    return printable(f"{error.get('message', '')} [{error.get('code', 'error')}]{attempt}")
 
 
 def _tries(step: "StepView") -> str:
@@ -112,6 +149,10 @@ def _note(step: "StepView") -> str:
     notes = ["optional"] if step.optional else []
     if step.reason is not None:
         notes.append({"condition": "its condition does not hold"}.get(step.reason, step.reason.replace("_", " ")))
+    if step.items is not None:
+        notes.append(f"{step.items.completed} of {counted(step.items.total, 'item')}")
+    if step.model is not None:
+        notes.append(f"model {step.model}")
     if step.crashes:
         notes.append(counted(step.crashes, "crash").replace("crashs", "crashes"))
     if step.due_at is not None and step.due_at > datetime.now(UTC):

@@ -1,4 +1,4 @@
-"""`docmill jobs`: submit, list, show, watch, cancel, rerun."""
+"""`docmill jobs`: submit, list, show, watch, cancel, retry."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter, validators
 
-from docmill.cli.errors import WrongUse
+from docmill.cli import job_events, job_pruning
+from docmill.cli.errors import EXIT_FAILED, WrongUse
 from docmill.cli.issue_text import waits_for
 from docmill.cli.job_text import details, job_record, job_table
 from docmill.cli.output import Json, counted, print_json, print_json_line, record
@@ -18,9 +19,9 @@ if TYPE_CHECKING:
 
 MOST_JOBS = 100_000
 
-app = App(name="jobs", help="Submit jobs, follow them, cancel them, run them again.")
+app = App(name="jobs", help="Submit jobs, follow them, cancel them, retry them.")
 
-JobId = Annotated[str, Parameter(name="JOB", help="The job's id.")]
+JobId = Annotated[str, Parameter(name="JOB", help="The job's id, or its first digits.")]
 Watch = Annotated[bool, Parameter(negative="", help="Follow it to its end, as `jobs watch` does.")]
 
 
@@ -46,12 +47,26 @@ def submit(
             help="A JSON object, key=text or key:=JSON; may be given several times.",
         ),
     ] = (),
+    document: Annotated[
+        tuple[str, ...],
+        Parameter(
+            metavar="TYPE:ID",
+            negative="",
+            consume_multiple=False,
+            help="A document of the job, for steps with `for_each: metadata.documents`; may be given several times.",
+        ),
+    ] = (),
     file_type: Annotated[
         str | None, Parameter(metavar="TYPE", help="Type of the file, such as application/pdf.")
     ] = None,
     id: Annotated[
         str | None, Parameter(metavar="UUID", help="Id of the job: submitting it twice is submitting it once.")
     ] = None,
+    key: Annotated[
+        str | None,
+        Parameter(metavar="TEXT", help="Idempotency key: submitting under it again is submitting once, as with --id."),
+    ] = None,
+    created_by: Annotated[str | None, Parameter(metavar="NAME", help="Who submits it.")] = None,
     count: Annotated[
         int, Parameter(metavar="N", help="Submit N jobs for each entity, ids ending in -1 to -N, to try things out.")
     ] = 1,
@@ -64,18 +79,31 @@ def submit(
     """
     from docmill.cli.metadata import parse_metadata
     from docmill.cli.opening import opened
-    from docmill.services.submission import new_job
+    from docmill.services.submission import entity_of, new_job
 
     if not 1 <= count * len(entities) <= MOST_JOBS:
         raise WrongUse(f"--count must leave between 1 and {MOST_JOBS:,} jobs, not {count * len(entities):,}.")
-    if id is not None and count * len(entities) > 1:
-        raise WrongUse("--id names one job; give one entity and no --count.")
+    for option, value in (("--id", id), ("--key", key)):
+        if value is not None and count * len(entities) > 1:
+            raise WrongUse(f"{option} names one job; give one entity and no --count.")
     data = parse_metadata(metadata)
+    if document:
+        data["documents"] = [":".join(entity_of(each)) for each in document]
     names = [f"{entity}-{n}" for entity in entities for n in range(1, count + 1)] if count > 1 else entities
     with opened() as installation:
         version = template_to_submit(installation, template)
         jobs = [
-            new_job(version, name, job_id=id, title=title, priority=priority, metadata=data, file_type=file_type)
+            new_job(
+                version,
+                name,
+                job_id=id,
+                idempotency_key=key,
+                title=title,
+                priority=priority,
+                metadata=data,
+                file_type=file_type,
+                created_by=created_by,
+            )
             for name in names
         ]
         new = installation.jobs.submit(jobs)
@@ -87,7 +115,7 @@ def submit(
             if not watch or len(ids) > 1:
                 print("\n".join(ids))
             if not new:
-                print("note: a job with this id was there already; nothing was submitted.", file=sys.stderr)
+                print("note: this job was there already; nothing was submitted.", file=sys.stderr)
         return _watch(installation, ids, json=json, after=dict.fromkeys(ids, 0)) if watch else 0
 
 
@@ -97,6 +125,13 @@ def list_jobs(
     status: Annotated[
         JobStatus | None, Parameter(metavar="STATUS", help="Only jobs with this status.", show_default=False)
     ] = None,
+    template: Annotated[str | None, Parameter(metavar="NAME", help="Only jobs of this template.")] = None,
+    entity: Annotated[str | None, Parameter(metavar="TYPE:ID", help="Only jobs about this entity.")] = None,
+    batch: Annotated[str | None, Parameter(metavar="ID", help="Only jobs of this batch.")] = None,
+    created_by: Annotated[str | None, Parameter(metavar="NAME", help="Only jobs that this one submitted.")] = None,
+    before: Annotated[
+        str | None, Parameter(metavar="JOB", help="The page after this job, the last one of the page before.")
+    ] = None,
     limit: Annotated[
         int, Parameter(metavar="N", help="At most this many.", validator=validators.Number(gte=1, lte=100_000))
     ] = 50,
@@ -104,44 +139,89 @@ def list_jobs(
 ) -> int:
     """List jobs, the newest first."""
     from docmill.cli.opening import opened
+    from docmill.services.jobs import JobFilter
+    from docmill.services.submission import entity_of
 
+    entity_type, entity_id = (None, None) if entity is None else entity_of(entity)
+    only = JobFilter(
+        status=status,
+        template=template,
+        entity_type=entity_type,
+        entity_id=entity_id,
+        batch_id=batch,
+        created_by=created_by,
+    )
     with opened() as installation:
-        found = installation.jobs.list(status=status, limit=limit)
+        last = None if before is None else installation.jobs.find_id(before)
+        found = installation.jobs.list(only, before=last, limit=limit)
     if json:
         print_json({"jobs": [record(job) for job in found]})
     elif found:
         job_table(found)
         if len(found) == limit:
-            print(f"note: the newest {limit}; there may be more, see --limit.", file=sys.stderr)
+            print(f"note: {limit} are shown; for more: --before {found[-1].id}, or --limit.", file=sys.stderr)
+    elif only != JobFilter() or before is not None:
+        print("No jobs are like that.", file=sys.stderr)
     else:
-        which = f"No jobs are {status}." if status else "No jobs yet. `docmill jobs submit` starts one."
-        print(which, file=sys.stderr)
+        print("No jobs yet. `docmill jobs submit` starts one.", file=sys.stderr)
     return 0
 
 
 @app.command
-def show(job: JobId, /, *, json: Json = False) -> int:
+def active(
+    entity: Annotated[str, Parameter(name="ENTITY", help="What the jobs are about, as TYPE:ID.")],
+    /,
+    *,
+    template: Annotated[str | None, Parameter(metavar="NAME", help="Only jobs of this template.")] = None,
+    json: Json = False,
+) -> int:
+    """Tell whether an entity has a job that has not finished.
+
+    Prints the ids of such jobs. Exit code 0 if there is one, 1 if there is none.
+    """
+    from docmill.cli.opening import opened
+    from docmill.services.submission import entity_of
+
+    entity_type, entity_id = entity_of(entity)
+    with opened() as installation:
+        ids = installation.jobs.active(entity_type, entity_id, template)
+    if json:
+        print_json({"active": bool(ids), "job_ids": ids})
+    elif ids:
+        print("\n".join(ids))
+    return 0 if ids else EXIT_FAILED
+
+
+@app.command
+def show(
+    job: JobId,
+    /,
+    *,
+    results: Annotated[bool, Parameter(negative="", help="Print the results of the steps in full.")] = False,
+    json: Json = False,
+) -> int:
     """Show a job with its steps.
 
-    Status, attempts, times, what went wrong, and which issues it waits for; --json adds the results.
+    Status, attempts, times, what came of the steps, what went wrong, and which issues it waits for.
     """
     from docmill.cli.opening import opened
 
     with opened() as installation:
-        view = installation.jobs.get(job)
+        view = installation.jobs.get(installation.jobs.find_id(job))
         running = not view.summary.status.finished
-        asked = installation.issues.list(job_id=job, blocking=True, order="severity") if running else []
+        job_id = view.summary.id
+        asked = installation.issues.list(job_id=job_id, blocking=True, order="severity") if running else []
     if json:
         print_json({"job": job_record(view) | {"waits_for": [record(issue) for issue in asked]}})
     else:
-        details(view)
+        details(view, whole_results=results)
         waits_for(asked)
     return 0
 
 
 @app.command(usage="docmill jobs watch [OPTIONS] JOB...")
 def watch(
-    jobs: Annotated[tuple[str, ...], Parameter(name="JOB", required=True, help="Ids of jobs.")],
+    jobs: Annotated[tuple[str, ...], Parameter(name="JOB", required=True, help="Ids of jobs, or their first digits.")],
     /,
     *,
     json: Json = False,
@@ -155,24 +235,25 @@ def watch(
     from docmill.cli.opening import opened
 
     with opened() as installation:
-        return _watch(installation, jobs, json=json)
+        return _watch(installation, [installation.jobs.find_id(job) for job in jobs], json=json)
 
 
 @app.command
 def cancel(job: JobId, /, *, json: Json = False) -> int:
     """End a job now.
 
-    Running steps are told to stop, and whatever they still report is void. `docmill jobs rerun` runs it again.
+    Running steps are told to stop, and whatever they still report is void. `docmill jobs retry` takes it up again.
     """
     from docmill.cli.opening import opened
 
     with opened() as installation:
-        installation.jobs.cancel(job)
-        return _changed(installation, job, "cancelled", json=json)
+        found = installation.jobs.find_id(job)
+        installation.jobs.cancel(found)
+        return _changed(installation, found, "cancelled", json=json)
 
 
 @app.command
-def rerun(
+def retry(
     job: JobId,
     /,
     *,
@@ -188,29 +269,35 @@ def rerun(
     from_: Annotated[
         str | None, Parameter(name="--from", metavar="KEY", help="From this step on: it and all later groups.")
     ] = None,
+    all_: Annotated[bool, Parameter(name="--all", negative="", help="From the start.")] = False,
     fresh: Annotated[
         bool, Parameter(negative="", help="Compute again what was paid for; otherwise stored results are used.")
     ] = False,
     watch: Watch = False,
     json: Json = False,
 ) -> int:
-    """Run a finished job again: all of it, or some of its steps.
+    """Run a finished job again: what went wrong in it, unless an option says otherwise.
 
-    What made the job fail, was skipped because of a failure or was cancelled runs again in any case.
+    What failed, was cancelled or was skipped because of a failure runs again, and what depends on it; with --step,
+    --from and --all more than that. A job that undoes another never repeats what it has undone.
     """
     from docmill.cli.opening import opened
+    from docmill.services.jobs import Retry
 
-    if step and from_ is not None:
-        raise WrongUse("--step and --from exclude each other; give one of them.")
+    if bool(step) + (from_ is not None) + all_ > 1:
+        raise WrongUse("--step, --from and --all exclude each other; give one of them.")
     with opened() as installation:
-        before = installation.jobs.get(job)
-        if from_ is not None:
-            installation.jobs.rerun_from(job, from_, keep_checkpoints=not fresh)
-        else:
-            installation.jobs.rerun(job, step or None, keep_checkpoints=not fresh)
+        before = installation.jobs.get(installation.jobs.find_id(job))
+        found = before.summary.id
+        wanted = Retry(steps=step, from_step=from_, everything=all_, keep_checkpoints=not fresh)
+        installation.jobs.retry(found, wanted)
         if watch:
-            return _watch(installation, [job], json=json, after={before.summary.id: before.version})
-        return _changed(installation, job, "runs again", json=json)
+            return _watch(installation, [found], json=json, after={found: before.version})
+        return _changed(installation, found, "runs again", json=json)
+
+
+app.command(job_events.events, name="events")
+app.command(job_pruning.prune, name="prune")
 
 
 def template_to_submit(installation: "Installation", template: str) -> "TemplateVersion":
@@ -233,8 +320,8 @@ def _changed(installation: "Installation", job: str, what: str, *, json: bool) -
     if json:
         print_json({"job": job_record(view)})
     else:
-        steps = f" ({counted(len(view.steps), 'step')})" if what != "cancelled" else ""
-        print(f"Job {view.summary.id} {what}{steps}.")
+        left = counted(sum(not step.status.settled for step in view.steps), "step")
+        print(f"Job {view.summary.id} {what}{'' if what == 'cancelled' else f' ({left})'}.")
     return 0
 
 

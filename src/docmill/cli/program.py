@@ -43,6 +43,9 @@ def build() -> App:
         app.command(group)
     app.command(worker.run_worker, name="worker", help_epilogue="")
     app.command(doctor.doctor, name="doctor", help_epilogue="")
+    app.register_install_completion_command(
+        help="Install the completion of commands and options for this shell (bash, zsh, fish).", help_epilogue=""
+    )
     return app
 
 

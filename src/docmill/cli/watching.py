@@ -7,8 +7,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 from docmill.cli.board import Board, job_change, step_changes
+from docmill.cli.job_events import event_record
 from docmill.cli.job_text import details, error_text, job_record, job_table, percent
-from docmill.cli.output import console, counted, print_json_line, printable, record, styled, table
+from docmill.cli.output import console, counted, print_json_line, printable, styled, table
 from docmill.model.statuses import JobStatus, StepStatus
 
 if TYPE_CHECKING:
@@ -87,18 +88,7 @@ class _JsonLines:
             print_json_line({"type": "job", "job": job_record(view)})
 
     def hear(self, event: "JobEvent") -> None:
-        change = job_change(event)
-        print_json_line(
-            {
-                "type": "event",
-                "job_id": event.job_id,
-                "version": event.version,
-                "at": event.at,
-                "job": {"before": change[0], "after": change[1]} if change else None,
-                "steps": [record(step) for step in step_changes(event)],
-                "errors": event.data.get("errors", {}),
-            }
-        )
+        print_json_line(event_record(event))
 
 
 class _Lines:

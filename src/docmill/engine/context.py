@@ -66,6 +66,13 @@ class Context:
         self.stopping = False
         self.follow_ups: list[FollowUp] = []
         self.issues: list[Issue] = []
+        self.item: object = None
+        self.item_key: str | None = None
+        self.item_index: int | None = None
+        self.recovery_model: Mapping[str, object] = {}
+        """What the recovery strategy wants changed about the model in this attempt."""
+        self.recovered: str | None = None
+        """The error that a recovery strategy made up for, as it is stored."""
         self.job_id = job.id
         self.org_id = job.org_id
         self.entity_type = job.entity_type
@@ -90,22 +97,38 @@ class Context:
 
     @property
     def model(self) -> Mapping[str, object]:
-        return attempt_settings(self._run.step, failures=self._run.state.failures)
+        settings = attempt_settings(self._run.step, failures=self._run.state.failures)
+        return {**settings, **self.recovery_model} if self.recovery_model else settings
 
     async def once(self, name: str, compute: Callable[[], Awaitable[T] | T]) -> T:
-        if self._parts is None:
-            self._parts = await self._services.load_parts(self._run)
-        if name in self._parts:
-            return self._parts[name]  # type: ignore[return-value]  # stored by an earlier call of the same code
+        parts = await self.parts()
+        if name in parts:
+            return parts[name]  # type: ignore[return-value]  # stored by an earlier call of the same code
         # A process that was stopped in the middle of its parts wakes here: what others have done is not paid for again.
-        self._services.check_lease(self._run)
+        self.check_lease()
         outcome = compute()
         value = await outcome if inspect.isawaitable(outcome) else outcome
         stored = to_json(value, f"the part {name!r}")
-        await self._services.store_part(self._run, name, stored)
+        await self.store_part(name, stored)
         # What a rerun would get: the value as JSON gives it back.
-        self._parts[name] = orjson.loads(stored)
-        return self._parts[name]  # type: ignore[return-value]
+        parts[name] = orjson.loads(stored)
+        return parts[name]  # type: ignore[return-value]
+
+    async def parts(self) -> dict[str, object]:
+        """What is stored of this step, read once."""
+        if self._parts is None:
+            loaded = await self._services.load_parts(self._run)
+            # Whoever was quicker may have stored something since.
+            self._parts = loaded if self._parts is None else self._parts
+        return self._parts
+
+    def check_lease(self) -> None:
+        """Raise LeaseLost when the step is no longer ours."""
+        self._services.check_lease(self._run)
+
+    async def store_part(self, name: str, value: str) -> None:
+        """Store JSON text as a part, durably; raises LeaseLost when the step is no longer ours."""
+        await self._services.store_part(self._run, name, value)
 
     async def generate(
         self,

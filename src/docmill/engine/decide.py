@@ -251,9 +251,12 @@ def _rerun(fold: _Fold, event: Rerun) -> bool:
             if dependent not in again:
                 again.add(dependent)
                 frontier.append(dependent)
+    if plan.undoes:
+        # What was undone stays so, and what had not been done has nothing to undo.
+        again = {position for position in again if position == plan.finish or not _undone(fold.steps[position])}
     for position in sorted(again):
         step = fold.steps[position]
-        keep = event.keep_checkpoints and step.checkpointed
+        keep = (event.keep_checkpoints or plan.undoes) and step.checkpointed
         fold.put(position, StepState(epoch=step.epoch + 1, checkpointed=keep), "rerun")
     fold.run += 1
     fold.held = event.held
@@ -263,6 +266,10 @@ def _rerun(fold: _Fold, event: Rerun) -> bool:
 
 def _completed(fold: _Fold, planned: PlanStep) -> bool:
     return fold.steps[planned.position].status is StepStatus.COMPLETED
+
+
+def _undone(step: StepState) -> bool:
+    return step.status is StepStatus.COMPLETED or step.reason is SkipReason.CONDITION
 
 
 def _rests_on_failure(step: StepState) -> bool:

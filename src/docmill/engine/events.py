@@ -49,6 +49,8 @@ class Completed:
     result: str | None = None
     paid: bool = False
     """The result cost money: a rerun uses it again unless told otherwise."""
+    error: str | None = None
+    """The failure that a recovery strategy made up for with this result."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

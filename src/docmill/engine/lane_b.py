@@ -44,6 +44,8 @@ class Apply:
     """The result is checkpointed already and need not be written again."""
     follow_ups: tuple[NewJob, ...]
     issues: tuple[NewIssue, ...]
+    recovered: str | None
+    """The failure that the result makes up for."""
     done: Callable[[], None]
     """Applied and completed, or lost to another worker: in either case no longer ours."""
     failed: Callable[[BaseException], None]
@@ -180,7 +182,12 @@ def _applied(
 
 def _completion(apply: Apply, follow_ups: tuple[NewJob, ...] = (), issues: tuple[NewIssue, ...] = ()) -> Report:
     run = apply.run
-    event = Completed(position=run.step.position, epoch=run.state.epoch, result=None if apply.stored else apply.result)
+    event = Completed(
+        position=run.step.position,
+        epoch=run.state.epoch,
+        result=None if apply.stored else apply.result,
+        error=apply.recovered,
+    )
     return Report(
         job_id=run.job.id,
         event=event,

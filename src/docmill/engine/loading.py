@@ -17,9 +17,7 @@ from docmill.engine.readers import Read, Readers
 from docmill.model.errors import DatabaseUnavailable, PermanentError
 from docmill.model.issues import IssueStatus
 from docmill.model.statuses import StepStatus
-from docmill.plugin import Registry, Resolution, StepType
-from docmill.templates import conditions
-from docmill.templates.plan import PlanStep
+from docmill.plugin import Registry, Resolution
 
 T = TypeVar("T")
 log = logging.getLogger("docmill.engine")
@@ -162,6 +160,13 @@ class Loader:
         )
         return orjson.dumps(connection.execute(query).scalar_one()).decode()
 
+    async def error(self, run: StepRun) -> object:
+        """What the last attempt of the step ended with."""
+        query = select(job_steps.c.error).where(
+            job_steps.c.job_id == run.job.id, job_steps.c.position == run.step.position
+        )
+        return await self.read(lambda connection: connection.execute(query).scalar())
+
     async def parts(self, run: StepRun) -> dict[str, object]:
         """The stored parts of the step."""
         return await self.read(lambda connection: self._parts(connection, run))
@@ -196,17 +201,3 @@ class Loader:
     def close(self) -> None:
         self._closing.set()
         self._readers.close()
-
-
-def needs_of(planned: PlanStep, step_type: StepType) -> frozenset[str]:
-    """What must be loaded before the compute: what the function asks for, what its expressions and its prompt name."""
-    names = set(step_type.needs)
-    if planned.prompt is not None:
-        names.add("entity")
-    expressions = [planned.condition, planned.not_before]
-    if "input" in names:
-        expressions.extend(planned.input.values())
-    for expression in expressions:
-        if expression is not None:
-            names |= conditions.parse(expression).names
-    return frozenset(names - {"input"})

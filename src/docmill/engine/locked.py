@@ -78,7 +78,7 @@ class LockedJob:
                 # None: the result was checkpointed before.
                 if event.result is not None:
                     self.results[event.position] = event.result
-                self.errors[event.position] = CLEAR
+                self.errors[event.position] = event.error or CLEAR
             case Checkpointed() | Answered():
                 self.results[event.position] = event.result
             case Suspended():

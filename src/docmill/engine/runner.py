@@ -7,16 +7,16 @@ exactly one report to a lane.
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from random import random
 from typing import Any, NamedTuple
 
-import orjson
-
 from docmill.engine.asking import Models
 from docmill.engine.batch import NewJob, Part, Report, StepRun
 from docmill.engine.children import Children
+from docmill.engine.computing import check_result, compute, needs_of
 from docmill.engine.context import Context, to_json
 from docmill.engine.events import (
     Checkpointed,
@@ -35,17 +35,15 @@ from docmill.engine.issues import NewIssue
 from docmill.engine.lane_a import Item, LaneA
 from docmill.engine.lane_b import Apply, LaneB
 from docmill.engine.lease import Lease
-from docmill.engine.loading import Loader, Scope, needs_of
+from docmill.engine.loading import Loader, Scope
 from docmill.engine.pools import Slots
 from docmill.engine.processors import choose_processor
 from docmill.engine.raised import Raised, raised_from_parts, raised_now, suspension
-from docmill.engine.thread_call import in_thread
+from docmill.engine.recovery import computed
 from docmill.model import errors
 from docmill.model.ai import Caller, Reply, Request
 from docmill.plugin import Registry, Resolution, StepType, Wait
 from docmill.templates import conditions
-from docmill.templates.output import check_output
-from docmill.templates.plan import PlanStep
 from docmill.templates.times import LONGEST, instant
 
 log = logging.getLogger("docmill.engine")
@@ -218,7 +216,14 @@ class Runner:
         failpoint("compute.before")
         if run.state.failures and planned.on_retry.switch_models:
             failpoint("model.switched")
-        value = await self._compute(step_type, context, planned, scope)
+        value = await computed(
+            run,
+            context,
+            step_type,
+            self._loader,
+            lambda: compute(run, context, step_type, scope),
+            timed_out=lambda: run.key in self._timed_out,
+        )
         failpoint("compute.after")
         if isinstance(value, Wait):
             note = to_json(value.note, f"the note of {planned.step_key}")
@@ -227,22 +232,11 @@ class Runner:
             event = suspension(run, now=self.lane_a.now(), within=value.within, result=note)
             return _End(event, issues=asked.opened(run, corrects=False))
         result = to_json(value, f"the result of {planned.step_key}")
-        _check_result(planned, step_type, result)
-        return await self._conclude(run, context, step_type, result, stored=False)
-
-    async def _compute(self, step_type: StepType, context: Context, planned: PlanStep, scope: Scope) -> Any:
-        arguments: dict[str, object] = {}
-        for need in step_type.needs:
-            if need == "input":
-                names = scope.names()
-                arguments["input"] = {
-                    name: conditions.parse(expression).evaluate(names) for name, expression in planned.input.items()
-                }
-            else:
-                arguments[need] = getattr(scope, need)
-        if step_type.is_async:
-            return await step_type.function(context, **arguments)
-        return await in_thread(lambda: step_type.function(context, **arguments))
+        if context.recovered is not None:
+            check_result(planned, step_type, value)
+        # A result that was only fallen back on cost nothing: who retries wants the real one.
+        kept_as = step_type if context.recovered is None else replace(step_type, paid=False)
+        return await self._conclude(run, context, kept_as, result, stored=False)
 
     async def _conclude(
         self, run: StepRun, context: Context, step_type: StepType, result: str, *, stored: bool
@@ -262,7 +256,7 @@ class Runner:
             return _End(asked, issues=raised.opened(run, corrects=True))
         issues = raised.opened(run, corrects=False)
         if not run.step.processor:
-            event = Completed(position=position, epoch=epoch, result=kept, paid=step_type.paid)
+            event = Completed(position=position, epoch=epoch, result=kept, paid=step_type.paid, error=context.recovered)
             return _End(event, await self._follow_ups(run, context), issues)
         processor = await choose_processor(self._registry, self._loader, run, result)
         if step_type.paid and not stored:
@@ -279,6 +273,7 @@ class Runner:
             stored=stored,
             follow_ups=follow_ups,
             issues=issues,
+            recovered=context.recovered,
             done=lambda: self._inflight.remove(run),
             failed=lambda error: self._apply_failed(run, error, result),
         )
@@ -381,13 +376,3 @@ def _size(event: StepEvent) -> int:
     """About how many bytes the report adds to its batch."""
     result = getattr(event, "result", None)
     return 200 + (len(result) if result else 0)
-
-
-def _check_result(planned: PlanStep, step_type: StepType, result: str) -> None:
-    """Hold a result against the template's schema before it is kept: what is stored is never computed again."""
-    if planned.output_schema is None:
-        return
-    value = orjson.loads(result)
-    if step_type.output is not None:
-        value = value.get(step_type.output) if isinstance(value, dict) else None
-    check_output(planned.output_schema, value, f"The result of {planned.step_key}")

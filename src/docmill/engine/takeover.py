@@ -47,6 +47,21 @@ def _is_at(fd: int, path: Path) -> bool:
         return False
 
 
+def is_gone(run_dir: Path, worker_id: str) -> bool:
+    """Whether this worker ran on this host and its process no longer exists. A look that leaves everything as it is."""
+    try:
+        fd = os.open(run_dir / f"{worker_id}.lock", os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return False  # It ran elsewhere, or as somebody else: then its lease decides.
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(fd)
+    return True
+
+
 def gone_workers(run_dir: Path, *, own: str) -> Iterator[str]:
     """Ids of workers on this host whose process no longer exists. Each lock is held while the caller looks at it.
 

@@ -18,6 +18,7 @@ from docmill.engine.events import Claimed, Submitted
 from docmill.engine.failpoints import failpoint
 from docmill.engine.issues import NewIssue, write_issues
 from docmill.engine.locked import CHAIN_START, KnownJob, LockedJob, queue_of
+from docmill.engine.resubmission import check_same
 from docmill.engine.rooms import Rooms, in_turn
 from docmill.engine.sql.rows import HotSql, JobHead, PartWrite, StepWrite
 from docmill.engine.sql.statements import ACTIVE_JOBS
@@ -101,7 +102,10 @@ class Transaction:
         ]
         self._open_issues(batch, accepted)
         self._undo()
-        self._take_in([*batch.submissions, *follow_ups], batch.batches, check=batch.check or bool(follow_ups))
+        check = batch.check or bool(follow_ups)
+        again = self._take_in([*batch.submissions, *follow_ups], batch.batches, check=check)
+        # Follow-ups are known by their parent, step and run: a repeated one is the same, whatever it carries.
+        check_same([job for job in batch.submissions if job.id in again], self._sql, self._plan_of)
         self._give_room(batch)
         started = self._claim_on_the_spot(batch)
         exhausted = self._claim_from_queues(batch, started)
@@ -176,11 +180,12 @@ class Transaction:
             rooms.open(batch.batches, [job for job, _ in self._new.values()])
         rooms.settle(list(self._jobs.values()), batch.look_at)
 
-    def _take_in(self, new_jobs: Sequence[NewJob], batches: Sequence[NewBatch], *, check: bool) -> None:
-        """Plan new jobs. An id that exists already was submitted before and is left alone."""
+    def _take_in(self, new_jobs: Sequence[NewJob], batches: Sequence[NewBatch], *, check: bool) -> set[str]:
+        """Plan new jobs. An id that exists already was submitted before and is left alone; these are returned."""
         if not new_jobs:
-            return
-        taken = self._sql.existing_jobs([job.id for job in new_jobs]) if check else set()
+            return set()
+        existing = self._sql.existing_jobs([job.id for job in new_jobs]) if check else set()
+        taken = set(existing)
         active = self._active_jobs(new_jobs) if check else {}
         refused: list[tuple[NewJob, str]] = []
         room = {batch.id: batch.max_active for batch in batches}
@@ -228,6 +233,10 @@ class Transaction:
             self._new[new.id] = (job, new.parent_job_id)
         if refused:
             raise already_active(refused)
+        return existing
+
+    def _plan_of(self, template_id: str) -> Plan:
+        return self._plans.get(template_id, self._sql)
 
     def _active_jobs(self, new_jobs: Sequence[NewJob]) -> dict[tuple[str, ...], str]:
         """Who is active for the entities of these jobs, unless this very transaction brings it to its end."""

@@ -6,6 +6,7 @@ import logging
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from pathlib import Path
 from threading import Event
 
@@ -21,6 +22,7 @@ from docmill.engine.lane_b import LaneB
 from docmill.engine.lease import Heartbeat, Lease, LeaseSettings
 from docmill.engine.loading import Loader, PromptResolver
 from docmill.engine.pools import PoolSettings, PoolUse, Slots
+from docmill.engine.pruning import Pruner
 from docmill.engine.pulse import Pulse
 from docmill.engine.runner import Runner
 from docmill.engine.store import PlanSource, Store
@@ -54,6 +56,8 @@ class WorkerSettings:
     lease: LeaseSettings = field(default_factory=LeaseSettings)
     children: ChildSettings = field(default_factory=ChildSettings)
     drain_seconds: float = 20.0
+    retention: timedelta | None = None
+    """How long finished jobs are kept; None: for ever."""
     read_patience: float = 60.0
     """Seconds for one read on behalf of a step, the entity loader of a plug-in included."""
 
@@ -71,6 +75,7 @@ class SweeperThread(StoreThread):
         interval: float,
         queues: tuple[str, ...],
         on_sweep: Callable[[Sweep], None],
+        retention: timedelta | None = None,
     ) -> None:
         super().__init__("sweeper", database, plans)
         self._run_dir = run_dir
@@ -78,14 +83,21 @@ class SweeperThread(StoreThread):
         self._interval = interval
         self._queues = queues
         self._on_sweep = on_sweep
+        self._pruner = None if retention is None else Pruner(retention)
 
     def run(self) -> None:
         while True:
             if self._lease.holds:
                 sweep, _ = self.persist(self._sweep)
                 self._on_sweep(sweep)
+                self._prune(sweep.now)
             if self.stopping.wait(self._interval):
                 return
+
+    def _prune(self, now: datetime) -> None:
+        pruner = self._pruner
+        if pruner is not None and pruner.due(now):
+            self.persist(lambda store: pruner.prune(store, now))
 
     def _sweep(self, store: Store) -> Sweep:
         lease = self._lease
@@ -188,6 +200,7 @@ class Worker:
             interval=settings.lease.sweep,
             queues=slots.queues,
             on_sweep=lambda sweep: _after_sweep(sweep, lane_a, bell.ring),
+            retention=settings.retention,
         )
         await asyncio.to_thread(heartbeat.register)
         for thread in (lane_a, lane_b, sweeper):

@@ -46,6 +46,12 @@ class AlreadyActive(Conflict):
     code = "already_active"
 
 
+class IdempotencyConflict(Conflict):
+    """Another job was submitted under this id or idempotency key before; the message names what differs."""
+
+    code = "idempotency_conflict"
+
+
 class InvalidInput(DocmillError):
     """What was given is malformed; the message names field and remedy."""
 

@@ -25,8 +25,7 @@ from docmill.model.ids import DEFAULT_ORG, canonical_id, new_id
 from docmill.model.statuses import FINISHED_JOBS, JobStatus, StepStatus
 from docmill.services.batch_views import BatchView, JobResult, batch_row, results_of, view_of, views_of
 from docmill.services.following import LONGEST, PATIENCE, SHORTEST
-from docmill.services.jobs import check_job
-from docmill.services.submission import checked_id, checked_metadata, checked_text
+from docmill.services.submission import check_job, checked_id, checked_metadata, checked_text
 from docmill.templates.document import plan_from_document
 
 DEFAULT_LIMIT = 10
@@ -163,7 +162,9 @@ class Batches:
         wanted = frozenset(statuses)
         if not wanted or not wanted <= RETRIABLE:
             names = ", ".join(sorted(RETRIABLE))
-            raise InvalidInput(f"Only jobs that are {names} can be tried again; `jobs rerun` runs completed ones.")
+            raise InvalidInput(
+                f"Only jobs that are {names} can be tried again; `docmill jobs retry --all` runs completed ones."
+            )
         with self._database.read() as connection:
             row = self._row(connection, batch_id)
         if row.cancelling:

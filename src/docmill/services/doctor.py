@@ -10,7 +10,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -22,6 +22,7 @@ from docmill.settings import Settings, config_file, unknown_variables
 if TYPE_CHECKING:
     from docmill.db.database import Database
     from docmill.plugin import Registry
+    from docmill.services.workers import WorkerView
 
 MIN_PYTHON = (3, 11)
 LOW_DISK = 1 << 30
@@ -213,15 +214,27 @@ def _check_revision(revision: str | None) -> Check:
     return fail("schema", found, "Run `docmill db upgrade`.")
 
 
+def _check_workers(leased: "Sequence[WorkerView]", is_gone: Callable[[str], bool]) -> Check:
+    """Who works: a lease holds for a while after the death of its process, a lock on this host does not."""
+    gone = [worker for worker in leased if is_gone(worker.id)]
+    alive = [worker for worker in leased if worker not in gone]
+
+    def places(workers: "Sequence[WorkerView]") -> str:
+        return ", ".join(f"{worker.host} (pid {worker.pid})" for worker in workers)
+
+    dead = f"; gone without a word: {places(gone)}" if gone else ""
+    if alive:
+        found = f"{len(alive)} alive: {places(alive)}{dead}"
+        remedy = "None needed: a living worker takes the steps of those that are gone over within a second."
+        return warn("workers", found, remedy) if gone else ok("workers", found)
+    return warn("workers", f"none alive, so jobs wait{dead}", "Start one: `docmill worker`.")
+
+
 def _check_work(settings: Settings, database: "Database") -> Iterator[Check]:
+    from docmill.engine.takeover import is_gone
     from docmill.services.workers import alive_workers, ready_queues
 
-    alive = alive_workers(database)
-    if alive:
-        places = ", ".join(f"{worker.host} (pid {worker.pid})" for worker in alive)
-        yield ok("workers", f"{len(alive)} alive: {places}")
-    else:
-        yield warn("workers", "none alive, so jobs wait", "Start one: `docmill worker`.")
+    yield _check_workers(alive_workers(database), lambda worker_id: is_gone(settings.run_dir, worker_id))
     from docmill.model.statuses import StepKind
 
     served = {*settings.pools, *(kind.value for kind in StepKind)}

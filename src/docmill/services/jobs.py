@@ -1,82 +1,60 @@
-"""Processing jobs as people use them: submit, look, follow, cancel, run again."""
+"""Processing jobs as people use them: submit, look, follow, cancel, retry."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, Row, Select, Tuple, literal, select, text, tuple_
 
 from docmill.db.database import Database, is_collision
-from docmill.db.tables import job_events, job_steps, jobs, templates
+from docmill.db.tables import job_events, jobs, templates
+from docmill.db.tables.jobs import LIVE
 from docmill.engine.batch import Batch, NewJob, Report
 from docmill.engine.bell import CONTROL, Bell
-from docmill.engine.context import to_json
+from docmill.engine.chain import ChainFault, verify_chain
 from docmill.engine.events import Cancelled, Rerun
 from docmill.engine.failpoints import failpoint
+from docmill.engine.pruning import Pruned, count_prunable, prune
 from docmill.engine.store import PlanSource
 from docmill.engine.store_pool import StorePool
-from docmill.model.errors import AlreadyActive, Conflict, InvalidInput, NotFound, PermanentError
+from docmill.model.errors import AlreadyActive, Conflict, InvalidInput, NotFound
 from docmill.model.ids import DEFAULT_ORG, canonical_id, is_id
-from docmill.model.statuses import JobStatus, StepStatus
+from docmill.model.statuses import FINISHED_JOBS, JobStatus
 from docmill.services.following import JobEvent, JobPosition, follow
+from docmill.services.job_ids import prefix_bounds
+from docmill.services.job_views import ChildView, JobSummary, JobView, StepView, summaries, summary, view, whole_jobs
+from docmill.services.retrying import Retry, positions_to_retry
+from docmill.services.submission import check_job
 from docmill.templates.document import plan_from_document
 from docmill.templates.plan import Plan
 
+__all__ = ["ChildView", "JobFilter", "JobSummary", "JobView", "Jobs", "Retry", "StepView", "Submission"]
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobSummary:
-    """One job in a list."""
-
-    id: str
-    template: str
-    template_version: int
-    entity_type: str
-    entity_id: str
-    title: str
-    status: JobStatus
-    progress: float
-    """Settled steps / all steps."""
-    run: int
-    priority: int
-    created_at: datetime
-    started_at: datetime | None
-    finished_at: datetime | None
+_NAMED = 5
+"""So many of the jobs that a short id may mean are named."""
+_UNBOUNDED = 1 << 62
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StepView:
-    """One step of a job, stored or still to come."""
+class Submission:
+    """What became of one job that was submitted."""
 
-    step_key: str
-    display_name: str
-    kind: str
-    pool: str
-    execution_group: int
-    optional: bool
-    status: StepStatus
-    attempt: int
-    max_attempts: int
-    crashes: int
-    reason: str | None
-    result: object
-    error: Mapping[str, object] | None
-    due_at: datetime | None
-    started_at: datetime | None
-    finished_at: datetime | None
+    job_id: str
+    new: bool
+    """False: it was submitted before, under the same id or key, and is left as it is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JobView:
-    """A job with its steps, at one moment."""
+class JobFilter:
+    """Which jobs a list shows; what is None does not matter."""
 
-    summary: JobSummary
-    version: int
-    metadata: Mapping[str, object]
-    file_type: str | None
-    created_by: str | None
-    parent_job_id: str | None
-    steps: tuple[StepView, ...]
+    status: JobStatus | None = None
+    template: str | None = None
+    entity_type: str | None = None
+    entity_id: str | None = None
+    batch_id: str | None = None
+    created_by: str | None = None
 
 
 class Jobs:
@@ -87,11 +65,18 @@ class Jobs:
         self._bell = bell
         self._org_id = org_id
         self._stores = StorePool(database, PlanSource())
+        self._own_templates: set[str] = set()
 
     def submit(self, new_jobs: Sequence[NewJob]) -> int:
-        """Submit jobs in one transaction and wake the workers; how many of them were new."""
+        """Submit jobs in one transaction and wake the workers; how many of them were new.
+
+        A job whose id exists already is left alone if it is the same job, and refused (`idempotency_conflict`) if not.
+        """
         for job in new_jobs:
             check_job(job)
+            if job.org_id != self._org_id:
+                raise InvalidInput("A job is submitted by its own organisation, not by another.", field="org_id")
+        self._check_templates({job.template_id for job in new_jobs})
         # In id order: two who submit the same jobs at the same moment then queue instead of deadlocking.
         in_order = sorted(new_jobs, key=lambda job: job.id)
         outcome = self._stores.commit(Batch(submissions=in_order, check=False), again=Batch(submissions=in_order))
@@ -99,76 +84,96 @@ class Jobs:
         self._bell.ring(outcome.left_ready)
         return outcome.submitted
 
+    def submit_one(self, job: NewJob) -> Submission:
+        """Submit one job, and tell whether it was new."""
+        return Submission(job_id=job.id, new=self.submit([job]) == 1)
+
+    def has_active(self, entity_type: str, entity_id: str, template: str | None = None) -> bool:
+        """Whether a job about this entity has not finished yet; of this template, if one is named."""
+        return bool(self.active(entity_type, entity_id, template))
+
+    def active(self, entity_type: str, entity_id: str, template: str | None = None) -> Sequence[str]:
+        """Ids of the unfinished jobs about this entity, oldest first. An undoing counts for the template it undoes."""
+        query = select(jobs.c.id).where(
+            jobs.c.org_id == self._org_id,
+            jobs.c.entity_type == entity_type,
+            jobs.c.entity_id == entity_id,
+            # As text: a partial index is found only by its own words.
+            text(f"status IN ({LIVE})"),
+        )
+        if template is not None:
+            query = query.where(jobs.c.family == template)
+        with self._database.read() as connection:
+            return list(connection.execute(query.order_by(jobs.c.created_at, jobs.c.id)).scalars())
+
     def cancel(self, job_id: str) -> None:
         """End the job now. Running steps are told to stop and whatever they still report is void."""
-        self._change(job_id, Cancelled(), "is already finished; there is nothing left to cancel")
+        self._change(self.get(job_id), Cancelled(), "is already finished; there is nothing left to cancel")
         self._bell.ring([CONTROL])
 
-    def rerun(self, job_id: str, step_keys: Iterable[str] | None = None, *, keep_checkpoints: bool = True) -> None:
-        """Run a finished job again: from the start, or only these steps and what depends on them."""
-        plan = self._plan(job_id)
-        keys = list(plan.positions) if step_keys is None else list(step_keys)
-        unknown = [key for key in keys if key not in plan.positions]
-        if unknown:
-            raise NotFound(f"The job has no step {', '.join(unknown)}; its steps are {', '.join(plan.positions)}.")
-        event = Rerun(positions=frozenset(plan.positions[key] for key in keys), keep_checkpoints=keep_checkpoints)
-        self._change(job_id, event, "is still running; cancel it first or wait for its end")
+    def retry(self, job_id: str, retry: Retry | None = None) -> None:
+        """Run a finished job again: what went wrong and what rests on it, unless told otherwise."""
+        retry = retry or Retry()
+        seen = self.get(job_id)
+        event = Rerun(
+            positions=positions_to_retry(seen, self._plan(seen.summary.id), retry),
+            keep_checkpoints=retry.keep_checkpoints,
+            # Of a batch: it decides when there is room for the new run.
+            held=seen.batch_id is not None,
+        )
+        self._change(seen, event, "is still running; cancel it first or wait for its end")
 
-    def rerun_from(self, job_id: str, step_key: str, *, keep_checkpoints: bool = True) -> None:
-        """Run a finished job again from this step on: the step, what depends on it, and every later group."""
-        plan = self._plan(job_id)
-        if step_key in plan.positions:
-            first = plan.step(step_key)
-            later = [step.step_key for step in plan.steps if step.execution_group > first.execution_group]
-            keys = [step_key, *later]
-        else:
-            keys = [step_key]
-        self.rerun(job_id, keys, keep_checkpoints=keep_checkpoints)
-
-    def _change(self, job_id: str, event: Cancelled | Rerun, refusal: str) -> None:
-        summary = self.get(job_id).summary
-        job_id = summary.id
+    def _change(self, seen: JobView, event: Cancelled | Rerun, refusal: str) -> None:
+        job, job_id = seen.summary, seen.summary.id
         try:
             outcome = self._stores.commit(Batch(reports=[Report(job_id=job_id, event=event)]))
         except Exception as error:
             if not is_collision(error):
                 raise
             raise AlreadyActive(
-                f"{summary.entity_type} {summary.entity_id} has another active job of {summary.template!r}, so job "
+                f"{job.entity_type} {job.entity_id} has another active job of {job.template!r}, so job "
                 f"{job_id} cannot run again now. Wait for its end or cancel it; `docmill jobs list` shows it.",
                 job_id=job_id,
             ) from error
         failpoint("cancel.stored")
-        if not outcome.accepted[0] and not _came_about(event, summary, self.get(job_id).summary):
-            raise Conflict(f"Job {job_id} ({summary.status}) {refusal}.", job_id=job_id)
+        if not outcome.accepted[0] and not _came_about(event, job, self.get(job_id).summary):
+            raise Conflict(f"Job {job_id} ({job.status}) {refusal}.", job_id=job_id)
         self._bell.ring(outcome.left_ready)
 
-    def list(self, *, status: JobStatus | None = None, limit: int = 50) -> Sequence[JobSummary]:
-        """The newest jobs first."""
-        query = _summaries().where(jobs.c.org_id == self._org_id).order_by(jobs.c.id.desc()).limit(limit)
-        if status is not None:
-            query = query.where(jobs.c.status == status.value)
+    def list(
+        self, only: JobFilter | None = None, *, before: str | None = None, limit: int = 50
+    ) -> Sequence[JobSummary]:
+        """The newest jobs first; `before` is the id of the last one seen, for the page that follows."""
+        query = _filtered(summaries().where(jobs.c.org_id == self._org_id), only or JobFilter())
         with self._database.read() as connection:
-            return [_summary(row) for row in connection.execute(query)]
+            if before is not None:
+                last = self._row(connection, before)
+                query = query.where(tuple_(jobs.c.created_at, jobs.c.id) < _place(last))
+            query = query.order_by(jobs.c.created_at.desc(), jobs.c.id.desc()).limit(limit)
+            return [summary(row) for row in connection.execute(query)]
 
     def get(self, job_id: str) -> JobView:
         """The job with all its steps; NotFound if there is none."""
         with self._database.read() as connection:
-            row = self._row(connection, job_id)
-            stored = {
-                step.position: step
-                for step in connection.execute(select(job_steps).where(job_steps.c.job_id == row.id))
-            }
-        plan = plan_from_document(row.definition)
-        return JobView(
-            summary=_summary(row),
-            version=row.version,
-            metadata=row.metadata,
-            file_type=row.file_type,
-            created_by=row.created_by,
-            parent_job_id=row.parent_job_id,
-            steps=tuple(_step_view(planned, stored.get(planned.position)) for planned in plan.steps),
-        )
+            return view(connection, self._row(connection, job_id))
+
+    def find_id(self, text: str) -> str:
+        """The id that a person means by it, which may be the beginning of one if no other begins so."""
+        bounds = prefix_bounds(text)
+        if bounds is None:
+            with self._database.read() as connection:
+                return str(self._row(connection, text).id)
+        query = select(jobs.c.id).where(jobs.c.id.between(*bounds), jobs.c.org_id == self._org_id)
+        with self._database.read() as connection:
+            found = list(connection.execute(query.order_by(jobs.c.id).limit(_NAMED + 1)).scalars())
+        match found:
+            case []:
+                raise _unknown(text)
+            case [only]:
+                return str(only)
+            case _:
+                named = ", ".join(found[:_NAMED]) + (", …" if len(found) > _NAMED else "")
+                raise InvalidInput(f"Several jobs begin with {text}: {named}. Write more of the id.", job_ids=found)
 
     def events(self, job_id: str, *, after: int = 0) -> Sequence[JobEvent]:
         """What happened to the job since the given version; NotFound if there is no such job."""
@@ -180,6 +185,11 @@ class Jobs:
                 JobEvent(job_id=row.job_id, version=row.version, at=row.at, data=row.data)
                 for row in connection.execute(query.order_by(job_events.c.version))
             ]
+
+    def verify(self, job_id: str) -> Sequence[ChainFault]:
+        """Where the chain of the job's events does not hold; nothing, if all of them are as they were written."""
+        with self._database.read() as connection:
+            return verify_chain(connection, self._row(connection, job_id).id)
 
     def positions(self, job_ids: Sequence[str]) -> Mapping[str, JobPosition]:
         """How far each of these jobs has come; those that do not exist are left out."""
@@ -196,30 +206,87 @@ class Jobs:
         """Events of these jobs (id -> version already seen) as they happen, until all have finished."""
         return follow(self, after)
 
+    def prune(
+        self,
+        *,
+        finished_before: datetime,
+        statuses: Iterable[JobStatus] = FINISHED_JOBS,
+        limit: int | None = None,
+        dry_run: bool = False,
+    ) -> Pruned:
+        """Delete finished jobs and all that belongs to them, oldest first; with `dry_run` only count them.
+
+        Kept in any case: jobs with open issues, with children that have not finished, and of unfinished batches.
+        """
+        wanted = frozenset(statuses)
+        if not wanted or not wanted <= FINISHED_JOBS:
+            raise InvalidInput(f"Only finished jobs can be pruned: {', '.join(sorted(FINISHED_JOBS))}.")
+        most = _UNBOUNDED if limit is None else limit
+        if dry_run:
+            with self._database.read() as connection:
+                return count_prunable(connection, finished_before, wanted, most, self._org_id)
+        pruned = Pruned()
+        while pruned.jobs < most:
+            some = self._prune_some(finished_before, wanted, most - pruned.jobs)
+            if not some.jobs:
+                break
+            pruned += some
+        return pruned
+
+    def _prune_some(self, before: datetime, statuses: frozenset[JobStatus], limit: int) -> Pruned:
+        return self._stores.work(lambda store: prune(store, before, statuses, limit, self._org_id))
+
     def _plan(self, job_id: str) -> Plan:
         with self._database.read() as connection:
             return plan_from_document(self._row(connection, job_id).definition)
 
     def _row(self, connection: Connection, job_id: str) -> Row[Any]:
+        stored = canonical_id(job_id)
         row = None
-        canonical = canonical_id(job_id)
-        if canonical is not None:
-            query = _summaries().add_columns(
-                jobs.c.version,
-                jobs.c.metadata,
-                jobs.c.file_type,
-                jobs.c.created_by,
-                jobs.c.parent_job_id,
-                templates.c.definition,
-            )
-            row = connection.execute(query.where(jobs.c.id == canonical, jobs.c.org_id == self._org_id)).first()
+        if stored is not None:
+            query = whole_jobs().where(jobs.c.id == stored, jobs.c.org_id == self._org_id)
+            row = connection.execute(query).first()
         if row is None:
-            raise NotFound(f"There is no job {job_id}. `docmill jobs list` shows those there are.", job_id=job_id)
+            raise _unknown(job_id)
         return row
+
+    def _check_templates(self, template_ids: set[str]) -> None:
+        """Each must be one of the organisation's; asked once, since a template never changes hands."""
+        unknown = template_ids - self._own_templates
+        if not unknown:
+            return
+        query = select(templates.c.id).where(templates.c.id.in_(unknown), templates.c.org_id == self._org_id)
+        with self._database.read() as connection:
+            self._own_templates.update(connection.execute(query).scalars())
+        for template_id in sorted(unknown - self._own_templates):
+            raise NotFound(f"There is no process template version with id {template_id}.", template_id=template_id)
 
     def close(self) -> None:
         """Let go of the connections."""
         self._stores.close()
+
+
+def _filtered(query: Select[Any], only: JobFilter) -> Select[Any]:
+    if only.batch_id is not None and not is_id(only.batch_id):
+        raise InvalidInput(f"{only.batch_id!r} is not the id of a batch; write a UUID in lower case.", field="batch_id")
+    wanted = {
+        jobs.c.status: only.status.value if only.status is not None else None,
+        templates.c.name: only.template,
+        jobs.c.entity_type: only.entity_type,
+        jobs.c.entity_id: only.entity_id,
+        jobs.c.batch_id: only.batch_id,
+        jobs.c.created_by: only.created_by,
+    }
+    return query.where(*(column == value for column, value in wanted.items() if value is not None))
+
+
+def _place(row: Row[Any]) -> Tuple:
+    """Where the job stands in a list; typed, or SQLite would compare another spelling of the time."""
+    return tuple_(literal(row.created_at, jobs.c.created_at.type), literal(row.id, jobs.c.id.type))
+
+
+def _unknown(job_id: str) -> NotFound:
+    return NotFound(f"There is no job {job_id}. `docmill jobs list` shows those there are.", job_id=job_id)
 
 
 def _came_about(event: Cancelled | Rerun, before: JobSummary, after: JobSummary) -> bool:
@@ -227,90 +294,3 @@ def _came_about(event: Cancelled | Rerun, before: JobSummary, after: JobSummary)
     if isinstance(event, Cancelled):
         return after.status is JobStatus.CANCELLED and not before.status.finished
     return after.run > before.run
-
-
-def check_job(job: NewJob) -> None:
-    """Whether the job can be stored; InvalidInput or NotFound says what is wrong with it."""
-    _check_ids(job)
-    for name in ("entity_type", "entity_id", "title", "file_type", "created_by"):
-        if "\0" in (getattr(job, name) or ""):
-            raise InvalidInput(f"The {name} of a job contains a NUL character, which databases refuse.", field=name)
-    try:
-        to_json(job.metadata, "the metadata of a job")
-    except PermanentError as error:
-        raise InvalidInput(error.message, field="metadata") from error
-
-
-def _check_ids(job: NewJob) -> None:
-    if not is_id(job.template_id):
-        raise NotFound(f"There is no process template version with id {job.template_id}.", template_id=job.template_id)
-    for name, value in (("id", job.id), ("org_id", job.org_id), ("parent_job_id", job.parent_job_id)):
-        if value is not None and not is_id(value):
-            raise InvalidInput(
-                f"The {name} of a job is a UUID in lower case, not {value!r}; `derived_id` makes one of any text.",
-                field=name,
-            )
-
-
-def _summaries() -> Any:
-    return select(
-        jobs.c.id,
-        templates.c.name.label("template"),
-        templates.c.version.label("template_version"),
-        jobs.c.entity_type,
-        jobs.c.entity_id,
-        jobs.c.title,
-        jobs.c.status,
-        jobs.c.settled,
-        jobs.c.total,
-        jobs.c.run,
-        jobs.c.priority,
-        jobs.c.created_at,
-        jobs.c.started_at,
-        jobs.c.finished_at,
-    ).join(templates, templates.c.id == jobs.c.template_id)
-
-
-def _summary(row: Row[Any]) -> JobSummary:
-    return JobSummary(
-        id=row.id,
-        template=row.template,
-        template_version=row.template_version,
-        entity_type=row.entity_type,
-        entity_id=row.entity_id,
-        title=row.title,
-        status=JobStatus(row.status),
-        progress=row.settled / row.total,
-        run=row.run,
-        priority=row.priority,
-        created_at=row.created_at,
-        started_at=row.started_at,
-        finished_at=row.finished_at,
-    )
-
-
-def _step_view(planned: Any, row: Row[Any] | None) -> StepView:
-    return StepView(
-        step_key=planned.step_key,
-        display_name=planned.display_name,
-        kind=planned.kind,
-        pool=planned.pool,
-        execution_group=planned.execution_group,
-        optional=planned.optional,
-        status=StepStatus(row.status) if row else StepStatus.PENDING,
-        attempt=_attempt(row) if row else 0,
-        max_attempts=planned.max_attempts,
-        crashes=row.crashes if row else 0,
-        reason=row.reason if row else None,
-        result=row.result if row else None,
-        error=row.error if row else None,
-        due_at=row.due_at if row and row.status == StepStatus.READY else None,
-        started_at=row.started_at if row else None,
-        finished_at=row.finished_at if row else None,
-    )
-
-
-def _attempt(row: Row[Any]) -> int:
-    """Attempts begun: failures, and the one that is running or ended well."""
-    running = row.status in (StepStatus.IN_PROGRESS, StepStatus.WAITING, StepStatus.COMPLETED)
-    return int(row.failures) + int(running)

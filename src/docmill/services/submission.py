@@ -8,11 +8,13 @@ from typing import Any
 import orjson
 
 from docmill.engine.batch import NewJob
-from docmill.model.errors import InvalidInput
-from docmill.model.ids import DEFAULT_ORG, new_id
+from docmill.engine.context import to_json
+from docmill.model.errors import InvalidInput, NotFound, PermanentError
+from docmill.model.ids import DEFAULT_ORG, derived_id, is_id, new_id
 from docmill.services.templates import TemplateVersion
 
 MAX_TEXT = 1_000
+MAX_KEY = 255
 MAX_METADATA = 256 * 1024
 PRIORITIES = range(-100, 101)
 _NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
@@ -24,6 +26,7 @@ def new_job(
     entity: str,
     *,
     job_id: str | None = None,
+    idempotency_key: str | None = None,
     title: str = "",
     priority: int = 0,
     metadata: Mapping[str, object] | None = None,
@@ -31,7 +34,13 @@ def new_job(
     created_by: str | None = None,
     org_id: str = DEFAULT_ORG,
 ) -> NewJob:
-    """The job to submit for `entity` (`type:id`); InvalidInput says what is wrong and how to write it."""
+    """The job to submit for `entity` (`type:id`); InvalidInput says what is wrong and how to write it.
+
+    With an idempotency key the job's id follows from the organisation and the key, so that submitting the same again
+    is submitting it once.
+    """
+    if job_id is not None and idempotency_key is not None:
+        raise InvalidInput("A job is known by an id of yours or by an idempotency key, not by both.")
     entity_type, entity_id = _entity(entity, template)
     if priority not in PRIORITIES:
         raise InvalidInput(f"The priority {priority} is not between {PRIORITIES[0]} and {PRIORITIES[-1]}.")
@@ -40,13 +49,26 @@ def new_job(
         org_id=org_id,
         entity_type=entity_type,
         entity_id=entity_id,
-        id=new_id() if job_id is None else checked_id(job_id),
+        id=_id(org_id, job_id, idempotency_key),
         priority=priority,
         title=checked_text("title", title),
         metadata=checked_metadata(metadata or {}),
         file_type=None if file_type is None else checked_text("file type", file_type),
         created_by=created_by,
     )
+
+
+def keyed_id(org_id: str, key: str) -> str:
+    """The id of the job that this organisation submits under this idempotency key."""
+    if not key.strip() or len(key) > MAX_KEY or not _storable(key):
+        raise InvalidInput(f"An idempotency key is 1 to {MAX_KEY} characters of text.")
+    return derived_id("job", org_id, key)
+
+
+def _id(org_id: str, job_id: str | None, key: str | None) -> str:
+    if key is not None:
+        return keyed_id(org_id, key)
+    return new_id() if job_id is None else checked_id(job_id)
 
 
 def checked_id(text: str, what: str = "job") -> str:
@@ -57,17 +79,22 @@ def checked_id(text: str, what: str = "job") -> str:
         raise InvalidInput(f"{text!r} is not a {what} id; write a UUID, or leave it out to get one.") from None
 
 
-def _entity(entity: str, template: TemplateVersion) -> tuple[str, str]:
-    entity_type, colon, entity_id = entity.partition(":")
+def entity_of(text: str, *, example: str = "document:42") -> tuple[str, str]:
+    """Type and id of the entity that a person names as `type:id`."""
+    entity_type, colon, entity_id = text.partition(":")
     if not colon or not entity_id or not _TYPE.fullmatch(entity_type):
-        example = f"{template.processable_type}:42"
-        raise InvalidInput(f"{entity!r} does not name an entity; write TYPE:ID, such as {example}.")
+        raise InvalidInput(f"{text!r} does not name an entity; write TYPE:ID, such as {example}.")
+    return entity_type, checked_text("entity id", entity_id)
+
+
+def _entity(entity: str, template: TemplateVersion) -> tuple[str, str]:
+    entity_type, entity_id = entity_of(entity, example=f"{template.processable_type}:42")
     if entity_type != template.processable_type:
         raise InvalidInput(
             f"The template {template.name!r} processes {template.processable_type}, not {entity_type}; "
             f"write {template.processable_type}:{entity_id} or choose another template."
         )
-    return entity_type, checked_text("entity id", entity_id)
+    return entity_type, entity_id
 
 
 def checked_text(what: str, value: str) -> str:
@@ -99,3 +126,22 @@ def checked_metadata(value: Mapping[str, object]) -> dict[str, Any]:
     if len(text) > MAX_METADATA:
         raise InvalidInput(f"The metadata has {len(text):,} bytes; {MAX_METADATA:,} are allowed.")
     return dict(value)
+
+
+def check_job(job: NewJob) -> None:
+    """Refuse what no database would take, however the job was made."""
+    if not is_id(job.template_id):
+        raise NotFound(f"There is no process template version with id {job.template_id}.", template_id=job.template_id)
+    for name, value in (("id", job.id), ("org_id", job.org_id), ("parent_job_id", job.parent_job_id)):
+        if value is not None and not is_id(value):
+            raise InvalidInput(
+                f"The {name} of a job is a UUID in lower case, not {value!r}; `derived_id` makes one of any text.",
+                field=name,
+            )
+    for name in ("entity_type", "entity_id", "title", "file_type", "created_by"):
+        if "\0" in (getattr(job, name) or ""):
+            raise InvalidInput(f"The {name} of a job contains a NUL character, which databases refuse.", field=name)
+    try:
+        to_json(job.metadata, "the metadata of a job")
+    except PermanentError as error:
+        raise InvalidInput(error.message, field="metadata") from error

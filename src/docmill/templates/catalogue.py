@@ -16,6 +16,8 @@ class StepType:
     kind: StepKind
     recoveries: frozenset[str] | None = None
     """Recovery strategies it offers; None: do not check."""
+    takes_item: bool = False
+    """It works on one item of a list at a time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,3 +48,8 @@ class Catalogue:
     def recoveries_of(self, name: str) -> frozenset[str] | None:
         known = (self.step_types or {}).get(name)
         return known.recoveries if known else None
+
+    def takes_item(self, name: str) -> bool:
+        """Whether a step of this type makes sense only for the items of a list."""
+        known = (self.step_types or {}).get(name)
+        return known is not None and known.takes_item

@@ -67,6 +67,9 @@ def _facts(plan: Plan, step: PlanStep) -> Iterator[tuple[str, str]]:
         yield "prompt", step.prompt
     if step.model:
         yield "model", ", ".join(f"{key}={value}" for key, value in step.model.items())
+    if step.for_each is not None:
+        fate = ", items may fail" if step.for_each.may_fail else ""
+        yield "for each", f"{step.for_each.items}, {step.for_each.parallel} at a time{fate}"
     for name, expression in step.input.items():
         yield "input", f"{name} = {expression}"
     for choice in step.processor:

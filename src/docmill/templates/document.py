@@ -11,7 +11,7 @@ from typing import Any
 
 from docmill.model.errors import InvalidInput
 from docmill.model.statuses import FailureAction, StepKind
-from docmill.templates.plan import ALL_PREVIOUS, Plan, PlanStep, ProcessorChoice, RetryAction
+from docmill.templates.plan import ALL_PREVIOUS, ForEach, Plan, PlanStep, ProcessorChoice, RetryAction
 
 FORMAT = 2
 """The newest. A document carries the oldest that can say what it says: older releases read what they can run."""
@@ -23,7 +23,7 @@ def document_from_plan(plan: Plan) -> Document:
     newer: Document = {"undoes": True} if plan.undoes else {}
     answers = any(step.answer_within is not None for step in plan.steps)
     return {
-        "format": 2 if newer or answers else 1,
+        "format": 2 if newer or answers or any(step.for_each for step in plan.steps) else 1,
         "name": plan.name,
         "description": plan.description,
         "processable_type": plan.processable_type,
@@ -68,7 +68,14 @@ def _step_document(plan: Plan, step: PlanStep) -> Document:
         "delay": step.delay,
         "finish": step.finish,
         **newer,
+        **_for_each_document(step.for_each),
     }
+
+
+def _for_each_document(for_each: ForEach | None) -> Document:
+    if for_each is None:
+        return {}
+    return {"for_each": for_each.items, "parallel": for_each.parallel, "items_may_fail": for_each.may_fail}
 
 
 def digest(document: Mapping[str, object]) -> str:
@@ -133,4 +140,11 @@ def _plan_step(step: Mapping[str, Any], position: int, positions: Mapping[str, i
         delay=float(step["delay"]),
         answer_within=step.get("answer_within"),
         finish=step["finish"],
+        for_each=_for_each(step),
     )
+
+
+def _for_each(step: Mapping[str, Any]) -> ForEach | None:
+    if "for_each" not in step:
+        return None
+    return ForEach(items=step["for_each"], parallel=step["parallel"], may_fail=step["items_may_fail"])

@@ -42,6 +42,7 @@ FaultCode = Literal[
     "service_missing",
     "optional_fail_job",
     "processor_default_not_last",
+    "for_each_missing",
     "unknown_dependency",
     "self_dependency",
     "duplicate_dependency",
@@ -58,6 +59,7 @@ FaultCode = Literal[
     "finish_optional",
     "finish_condition",
     "finish_on_failure",
+    "finish_for_each",
 ]
 """Every code a fault can have; stable, documented in docs/reference/templates.md."""
 SHOWN = 50

@@ -32,6 +32,18 @@ class ProcessorChoice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ForEach:
+    """The step's function runs once for each item of a list."""
+
+    items: str
+    """Expression over entity, results and metadata that gives the list."""
+    parallel: int = 10
+    """So many at a time."""
+    may_fail: bool = False
+    """The step completes although items failed, once no attempt is left for them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlanStep:
     """One template step, every reference resolved."""
 
@@ -62,7 +74,7 @@ class PlanStep:
     """Empty: the step has no processor. One entry with `when=None`: a fixed one."""
     compensation: str | None = None
     recovery: str | None = None
-    """Name of the recovery strategy, if the step type offers several."""
+    """Name of the recovery strategy; None: the one its step type has of itself."""
     input: Mapping[str, str] = field(default_factory=dict)
     """Name of the value in `ctx.input` -> expression over entity, results and metadata."""
     not_before: str | None = None
@@ -71,6 +83,7 @@ class PlanStep:
     """Seconds between becoming ready and being due."""
     answer_within: float | None = None
     """Seconds that the step may wait for an answer; None: what it asks for itself, or the engine's default."""
+    for_each: ForEach | None = None
     finish: bool = False
 
 

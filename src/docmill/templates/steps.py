@@ -9,7 +9,7 @@ from docmill.templates import conditions, times
 from docmill.templates.catalogue import FINISH_TYPE, Catalogue
 from docmill.templates.faults import Faults, Mark
 from docmill.templates.fields import Fields, plain
-from docmill.templates.plan import ALL_PREVIOUS, ProcessorChoice, RetryAction
+from docmill.templates.plan import ALL_PREVIOUS, ForEach, ProcessorChoice, RetryAction
 from docmill.templates.schemas import check_schema
 from docmill.templates.source import BrokenNode, MappingNode, Node, ScalarNode
 
@@ -18,7 +18,7 @@ KEYS = frozenset(
         *("step_key", "display_name", "kind", "type", "pool", "group", "execution_group", "order", "depends_on"),
         *("condition", "optional", "timeout", "max_attempts", "backoff", "max_crashes", "on_failure_action"),
         *("on_retry_action", "prompt", "model_config", "output_schema", "processor_method", "compensation_method"),
-        *("recovery", "input", "not_before", "delay", "answer_within"),
+        *("recovery", "input", "not_before", "delay", "answer_within", "for_each", "parallel", "items_may_fail"),
     }
 )
 _STEP_KEY = re.compile(r"[a-z][a-z0-9_]{0,63}", re.ASCII)
@@ -111,6 +111,7 @@ class _StepReader:
             "not_before": self._not_before(),
             "delay": fields.duration("delay", 0.0),
             "answer_within": self._answer_within(),
+            "for_each": self._for_each(step_type),
             "finish": finish,
         }
         if finish:
@@ -319,6 +320,23 @@ class _StepReader:
     def _answer_within(self) -> float | None:
         return self.fields.duration("answer_within", 0.0, positive=True) or None
 
+    def _for_each(self, step_type: str | None) -> ForEach | None:
+        fields = self.fields
+        items = self._expression("for_each")
+        parallel = fields.whole("parallel", 10, low=1, high=1_000)
+        may_fail = fields.flag("items_may_fail", False)
+        if fields.get("for_each") is not None:
+            return None if items is None else ForEach(items=items, parallel=parallel, may_fail=may_fail)
+        for key in ("parallel", "items_may_fail"):
+            if fields.get(key) is not None:
+                fields.fault(key, "for_each_missing", f"'{key}' is about items; add 'for_each' or remove it.")
+        if self.catalogue.takes_item(step_type or ""):
+            message = (
+                f"Step type '{step_type}' works on one item at a time; add 'for_each: metadata.documents' or such."
+            )
+            fields.fault("type", "for_each_missing", message)
+        return None
+
     def _check_finish(self, kind: StepKind, optional: bool) -> None:
         """The finish step always runs and always counts, so nothing may make it skippable."""
         fields = self.fields
@@ -326,6 +344,8 @@ class _StepReader:
             fields.fault("kind", "finish_kind", "The finish step is of kind system; remove 'kind'.")
         if optional:
             fields.fault("optional", "finish_optional", "The finish step cannot be optional; remove 'optional'.")
+        if fields.get("for_each") is not None:
+            fields.fault("for_each", "finish_for_each", "The finish step runs once; remove 'for_each'.")
         if fields.get("condition") is not None:
             fields.fault("condition", "finish_condition", "The finish step always runs; remove 'condition'.")
         action = fields.get("on_failure_action")

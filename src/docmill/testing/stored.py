@@ -3,6 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from sqlalchemy import select
+
+from docmill.db.tables import jobs
 from docmill.db.tables.workers import WorkerStatus
 from docmill.engine.batch import Batch, Outcome, QueueClaim, StepRun
 from docmill.engine.batch import Report as StoredReport
@@ -122,4 +125,15 @@ class StoreSystem:
 
     def _commit(self, batch: Batch) -> Outcome:
         self._states = None
-        return self._next_store().commit(batch)
+        outcome = self._next_store().commit(batch)
+        if outcome.finished:
+            self._end_undoings(outcome.finished)
+        return outcome
+
+    def _end_undoings(self, finished: Sequence[str]) -> None:
+        """The oracle knows nothing of the jobs that undo others: they end before anybody can claim of them."""
+        query = select(jobs.c.id).where(jobs.c.parent_job_id.in_(finished), jobs.c.finished_at.is_(None))
+        with self._world.looking() as connection:
+            undoings = connection.execute(query).scalars().all()
+        if undoings:
+            self._next_store().commit(Batch(reports=[StoredReport(job_id=id_, event=Cancelled()) for id_ in undoings]))

@@ -82,6 +82,21 @@ BATCHED = Program(
     ),
 )
 
+KEPT = Program(
+    (single_step(),),
+    (
+        Choice(Deed.SUBMIT),
+        _CLAIM,
+        Choice(Deed.CHECKPOINT),
+        *[Choice(Deed.COMPLETE), _CLAIM] * 2,
+        Choice(Deed.RERUN, 0, 6),
+        _CLAIM,
+        Choice(Deed.CANCEL),
+        Choice(Deed.RERUN, 0, 3),
+    ),
+)
+"""Paid for, and run again: first with what was paid for, then without."""
+
 FAILED_BESIDE_WAITS = Program(
     (question_beside_work(),),
     (Choice(Deed.SUBMIT), *[_CLAIM] * 3, *[Choice(Deed.SUSPEND, 2), Choice(Deed.SUSPEND, 1)], Choice(Deed.FAIL, 0, 1)),
@@ -97,4 +112,5 @@ STORIES = (
     _saga(True),
     _saga(False),
     BATCHED,
+    KEPT,
 )

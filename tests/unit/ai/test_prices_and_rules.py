@@ -114,4 +114,4 @@ def test_a_spent_budget_says_how_to_go_on(span: Span, until: str) -> None:
         check(Budget(span=span, limit=DOLLAR), spent=DOLLAR, reserved=0, most=1, now=NOW)
     assert f"ai.budget_{span}" in caught.value.message
     assert until in caught.value.message
-    assert "docmill jobs rerun" in caught.value.message
+    assert "docmill jobs retry" in caught.value.message

@@ -14,7 +14,9 @@ from docmill.templates.shipped import shipped_names, shipped_text
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs/reference/templates.md").read_text()
-TESTS = "".join((Path(__file__).parent / f"test_template_{part}.py").read_text() for part in ("faults", "source"))
+TESTS = "".join(
+    (Path(__file__).parent / f"test_template_{part}.py").read_text() for part in ("faults", "items", "source")
+)
 SOURCES = "".join(path.read_text() for path in sorted((ROOT / "src/docmill/templates").glob("*.py")))
 
 

@@ -23,7 +23,8 @@ from docmill.db.tables.metadata import metadata, one_of
 from docmill.db.types import IdType, JsonText, JsonValue, UtcTime
 from docmill.model.statuses import FINISHED_JOBS, JobStatus, SkipReason, StepStatus
 
-_LIVE = ", ".join(f"'{status}'" for status in JobStatus if status not in FINISHED_JOBS)
+LIVE = ", ".join(f"'{status}'" for status in JobStatus if status not in FINISHED_JOBS)
+"""The statuses of unfinished jobs as SQL lists them; a query that says the same finds the partial index."""
 
 jobs = Table(
     "processing_jobs",
@@ -53,7 +54,8 @@ jobs = Table(
     Column("finished_at", UtcTime),
     one_of("status", JobStatus),
 )
-Index("ix_processing_jobs_org", jobs.c.org_id, jobs.c.id)
+# Lists are by time of creation: an id that was derived from a key says nothing of it.
+Index("ix_processing_jobs_org", jobs.c.org_id, jobs.c.created_at, jobs.c.id)
 # One active job per entity and family, which is the template by name: a new version must not let a second one in.
 Index(
     "uq_processing_jobs_active",
@@ -62,8 +64,8 @@ Index(
     jobs.c.entity_id,
     jobs.c.family,
     unique=True,
-    postgresql_where=text(f"status IN ({_LIVE})"),
-    sqlite_where=text(f"status IN ({_LIVE})"),
+    postgresql_where=text(f"status IN ({LIVE})"),
+    sqlite_where=text(f"status IN ({LIVE})"),
 )
 Index(
     "ix_processing_jobs_batch",
@@ -78,6 +80,21 @@ Index(
     jobs.c.id,
     postgresql_where=text("held"),
     sqlite_where=text("held"),
+)
+
+Index(
+    "ix_processing_jobs_parent",
+    jobs.c.parent_job_id,
+    postgresql_where=text("parent_job_id IS NOT NULL"),
+    sqlite_where=text("parent_job_id IS NOT NULL"),
+)
+# What there is to prune, oldest first.
+Index(
+    "ix_processing_jobs_finished",
+    jobs.c.finished_at,
+    jobs.c.id,
+    postgresql_where=text("finished_at IS NOT NULL"),
+    sqlite_where=text("finished_at IS NOT NULL"),
 )
 
 job_steps = Table(

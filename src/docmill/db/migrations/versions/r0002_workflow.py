@@ -45,6 +45,10 @@ def _jobs() -> None:
     _partial_index("uq_processing_jobs_active", "processing_jobs", key, _LIVE, unique=True)
     _partial_index("ix_processing_jobs_batch", "processing_jobs", ["batch_id", "id"], "batch_id IS NOT NULL")
     _partial_index("ix_processing_jobs_held", "processing_jobs", ["batch_id", "id"], "held")
+    op.drop_index("ix_processing_jobs_org", "processing_jobs")
+    op.create_index("ix_processing_jobs_org", "processing_jobs", ["org_id", "created_at", "id"])
+    _partial_index("ix_processing_jobs_parent", "processing_jobs", ["parent_job_id"], "parent_job_id IS NOT NULL")
+    _partial_index("ix_processing_jobs_finished", "processing_jobs", ["finished_at", "id"], "finished_at IS NOT NULL")
 
 
 def _batches() -> None:

@@ -1,0 +1,59 @@
+"""A mistake in the settings is told as a person wants it: where, what, and what was probably meant."""
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from docmill.settings import SettingsInvalid, load_settings
+
+
+@pytest.fixture(autouse=True)
+def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder without the developer's own settings."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+MISTAKES = {
+    "leese: {duration: 60}": "leese: there is no such setting. Did you mean lease?",
+    "lease: {duratoin: 60}": "lease.duratoin: there is no such setting. Did you mean lease.duration?",
+    "pools: {ai: {capasity: 3}}": "pools.ai.capasity: there is no such setting. Did you mean pools.ai.capacity?",
+    "colour: red": "colour: there is no such setting. Known here: home, ",
+    "lease: {duration: soon}": "lease.duration: 'soon' is not a number.",
+    "pools: {ai: {capacity: many}}": "pools.ai.capacity: 'many' is not a whole number.",
+    "pools: {ai: {capacity: 0}}": "pools.ai.capacity: 0 is out of range; write at least 1.",
+    "lease: 30": "lease: 30 is not a mapping.",
+    "retention: {jobs: soon}": "retention.jobs: 'soon' is not a length of time such as 90d or 12h.",
+    "lease: {heartbeat: 20}": "lease: the heartbeat (20 s) must come at least twice in the duration (30 s).",
+}
+
+
+@pytest.mark.parametrize("text", MISTAKES)
+def test_a_mistake_is_told_with_its_place_and_remedy(alone: Path, text: str) -> None:
+    (alone / "docmill.yaml").write_text(text)
+    with pytest.raises(SettingsInvalid) as caught:
+        load_settings()
+    assert f"\n  {MISTAKES[text]}" in caught.value.message
+    assert "Input should" not in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("90d", timedelta(days=90)),
+        ("12h", timedelta(hours=12)),
+        ("30 m", timedelta(minutes=30)),
+        ("3600", timedelta(hours=1)),
+        ('"3600"', timedelta(hours=1)),
+        ('"0.5"', timedelta(seconds=0.5)),
+        ("P1D", timedelta(days=1)),
+    ],
+)
+def test_a_retention_is_written_as_people_write_lengths_of_time(alone: Path, written: str, meant: timedelta) -> None:
+    (alone / "docmill.yaml").write_text(f"retention: {{jobs: {written}}}")
+    assert load_settings().retention.jobs == meant
+
+
+def test_without_a_retention_jobs_are_kept_for_ever() -> None:
+    assert load_settings().retention.jobs is None
