@@ -11,13 +11,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from docmill.model.errors import DocmillError
-from docmill.settings import Settings
+from docmill.settings import ExecutorSection, Settings
 
 if TYPE_CHECKING:
     from docmill.db.database import Database
     from docmill.engine.bell import Bell
     from docmill.engine.worker import Worker
     from docmill.plugin import Registry
+    from docmill.services.callbacks import Callbacks
     from docmill.services.jobs import Jobs
     from docmill.services.templates import Templates
     from docmill.templates.catalogue import Catalogue
@@ -47,7 +48,7 @@ class App:
     @cached_property
     def registry(self) -> "Registry":
         """Built-in step types, entry points, and the modules named in the settings."""
-        return load_registry(self.settings.plugins)
+        return load_registry(self.settings.plugins, self.settings.executors)
 
     @cached_property
     def bell(self) -> "Bell":
@@ -66,6 +67,14 @@ class App:
         from docmill.services.jobs import Jobs
 
         return Jobs(self.database, self.bell)
+
+    @cached_property
+    def callbacks(self) -> "Callbacks":
+        """Where answers of outside executors come in."""
+        from docmill.services.callbacks import Callbacks
+
+        keys = {name: section.key for name, section in self.settings.executors.items()}
+        return Callbacks(self.database, self.bell, keys)
 
     @cached_property
     def catalogue(self) -> "Catalogue":
@@ -127,6 +136,8 @@ class App:
     def close(self) -> None:
         if "jobs" in self.__dict__:
             self.jobs.close()
+        if "callbacks" in self.__dict__:
+            self.callbacks.close()
         if "bell" in self.__dict__:
             self.bell.close()
         self.database.close()
@@ -198,11 +209,13 @@ def plugin_modules(modules: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def load_registry(modules: tuple[str, ...]) -> "Registry":
-    """All declared steps, processors and loaders."""
+def load_registry(modules: tuple[str, ...], executors: Mapping[str, ExecutorSection] | None = None) -> "Registry":
+    """All declared steps, processors and loaders; external steps go to these executors."""
+    from datetime import UTC, datetime
     from importlib import import_module
 
     from docmill.plugin import PluginInvalid, Registry
+    from docmill.steps.external import Executor, external_call
 
     registry = Registry()
     for name in plugin_modules(modules):
@@ -219,6 +232,11 @@ def load_registry(modules: tuple[str, ...]) -> "Registry":
                 module=name,
             ) from error
         registry.add_module(module)
+    known = {
+        name: Executor(url=section.url, key=section.key, timeout=section.timeout)
+        for name, section in (executors or {}).items()
+    }
+    registry.add(external_call(known, lambda: datetime.now(UTC)))
     return registry
 
 

@@ -97,7 +97,15 @@ class StepContext(Protocol):
     effect_key: str
     """The same for every attempt of this step in this run: give it to services that deduplicate."""
     token: str
-    """Names this very attempt, for services that tell attempts apart. Not a secret."""
+    """Answers this very attempt while it waits: a secret, for whoever is to answer and nobody else."""
+    display_name: str
+    task_type: str
+    """That of the template."""
+    execution_group: int
+    executor: str | None
+    """Whom the template wants an external step sent to."""
+    answer_within: float
+    """Seconds that the template gives an outside executor to answer."""
     model: Mapping[str, object]
     """Model settings of this attempt, switched and raised as the template says."""
     prompt: str | None
@@ -168,6 +176,8 @@ class StepType:
     paid: bool
     recoveries: frozenset[str] | None
     is_async: bool
+    together: bool = False
+    """Called once for all steps of an execution group that are ready at the same moment; see `step`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,11 +198,19 @@ class EntityLoader:
 
 
 def step(
-    name: str, *, kind: str = "rule", paid: bool | None = None, recoveries: frozenset[str] | None = None
+    name: str,
+    *,
+    kind: str = "rule",
+    paid: bool | None = None,
+    recoveries: frozenset[str] | None = None,
+    together: bool = False,
 ) -> Callable[[F], F]:
     """Declare a step type.
 
     `paid` (default: true for `ai`) stores the result durably before it is applied, so that it is never computed twice.
+    `together` (only for `external`) calls the function once for all steps of one execution group and one executor that
+    are ready at the same moment: it gets a list of contexts, `input` as a list in the same order, and returns as many
+    values.
     """
     step_kind = StepKind(kind)
 
@@ -205,6 +223,9 @@ def step(
                 f"Step {name!r}: the function takes the context first, then any of entity, results, input; "
                 f"it asks for {unknown}."
             )
+        is_async = inspect.iscoroutinefunction(function)
+        if together and not (is_async and step_kind is StepKind.EXTERNAL):
+            raise PluginInvalid(f"Step {name!r}: only `async def` steps of kind external are called together.")
         spec = StepType(
             name=name,
             kind=step_kind,
@@ -212,7 +233,8 @@ def step(
             needs=needs,
             paid=step_kind is StepKind.AI if paid is None else paid,
             recoveries=recoveries,
-            is_async=inspect.iscoroutinefunction(function),
+            is_async=is_async,
+            together=together,
         )
         return _mark(function, spec)
 
@@ -237,6 +259,12 @@ def entity_loader(entity_type: str) -> Callable[[F], F]:
         return _mark(function, EntityLoader(entity_type=entity_type, function=function))
 
     return declare
+
+
+def declared(function: Callable[..., Any], kind: type[T]) -> T:
+    """What the decorators noted on a function, of this kind: for step types that are made at run time."""
+    (spec,) = [spec for spec in getattr(function, _MARK, ()) if isinstance(spec, kind)]
+    return spec
 
 
 def _mark(function: F, spec: StepType | Processor | EntityLoader) -> F:

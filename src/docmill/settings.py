@@ -1,11 +1,12 @@
 """Settings of an installation: `docmill.yaml` in the current folder (or DOCMILL_CONFIG), overridden by DOCMILL_*."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated, Self, TypeVar
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import (
     BaseSettings,
     NoDecode,
@@ -15,7 +16,11 @@ from pydantic_settings import (
     YamlConfigSettingsSource,
 )
 
-from docmill.model.errors import DocmillError
+from docmill.model.errors import DocmillError, InvalidInput
+from docmill.webhooks.posting import checked_url
+from docmill.webhooks.signatures import read_secret
+
+T = TypeVar("T")
 
 
 class SettingsInvalid(DocmillError):
@@ -61,6 +66,38 @@ class ChildSection(_Section):
     tasks: int = Field(default=100, ge=1)
 
 
+class ExecutorSection(_Section):
+    """An outside executor: where external steps are sent that name it, and the secret that signs both ways."""
+
+    url: str
+    secret: SecretStr | None = None
+    timeout: float = Field(default=30.0, gt=0, le=600)
+
+    @field_validator("url")
+    @classmethod
+    def _postable(cls, value: str) -> str:
+        return _valid(checked_url, value)
+
+    @field_validator("secret")
+    @classmethod
+    def _signs(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is not None:
+            _valid(read_secret, value.get_secret_value())
+        return value
+
+    @property
+    def key(self) -> bytes | None:
+        """The signing key, if there is a secret."""
+        return None if self.secret is None else read_secret(self.secret.get_secret_value())
+
+
+def _valid(check: Callable[[str], T], value: str) -> T:
+    try:
+        return check(value)
+    except InvalidInput as error:
+        raise ValueError(error.message) from None
+
+
 class Settings(BaseSettings):
     """Everything that can be set. Nested values: DOCMILL_LEASE__DURATION=60."""
 
@@ -82,6 +119,8 @@ class Settings(BaseSettings):
     lease: LeaseSection = LeaseSection()
     children: ChildSection = ChildSection()
     drain_seconds: float = Field(default=20.0, ge=0)
+    executors: dict[str, ExecutorSection] = Field(default_factory=dict)
+    """Outside executors by the name that templates call them."""
 
     @field_validator("home")
     @classmethod

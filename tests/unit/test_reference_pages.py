@@ -65,8 +65,8 @@ def settings_of(model: type[BaseModel], prefix: str = "") -> dict[str, str]:
             found |= settings_of(entry.annotation, f"{prefix}{name}.")
             continue
         default = entry.get_default(call_default_factory=True)
-        assert default is not PydanticUndefined
-        found[prefix + name] = f"`{default}`" if default not in (None, (), {}) else "none"
+        written = "required" if default is PydanticUndefined else f"`{default}`"
+        found[prefix + name] = written if default not in (None, (), {}) else "none"
         inner = [part for part in getattr(entry.annotation, "__args__", ()) if isinstance(part, type)]
         for section in (part for part in inner if issubclass(part, BaseModel)):
             found |= settings_of(section, f"{prefix}{name}.*.")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from cyclopts import App, CycloptsError
 
 from docmill import __version__
-from docmill.cli import database, doctor, jobs, templates, worker
+from docmill.cli import callbacks, database, doctor, jobs, templates, worker
 from docmill.cli.errors import EXIT_INTERRUPTED, EXIT_PIPE, EXIT_WRONG_USE, WrongUse, exit_code, report
 from docmill.cli.help import HelpText
 
@@ -37,6 +37,8 @@ def build() -> App:
     for group in (templates.app, jobs.app, database.app):
         group.help_epilogue = ""
         app.command(group)
+    jobs.app.command(callbacks.list_callbacks, name="callbacks")
+    app.command(callbacks.callback, name="callback", help_epilogue="")
     app.command(worker.run_worker, name="worker", help_epilogue="")
     app.command(doctor.doctor, name="doctor", help_epilogue="")
     return app
@@ -65,7 +67,7 @@ def run(arguments: Sequence[str]) -> int:
 
 def _call(arguments: Sequence[str], *, as_json: bool) -> int:
     app = build()
-    if arguments and arguments[0] == "templates":
+    if arguments and arguments[0] in ("templates", "callback"):
         # A lone dash is stdin; the parser would take it for an option.
         arguments = [templates.STDIN if word == "-" else word for word in arguments]
     app.suppress_keyboard_interrupt = False

@@ -15,7 +15,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from docmill.engine.batch import StepRun
 from docmill.engine.retry import attempt_settings
 from docmill.model.errors import PermanentError
-from docmill.model.ids import derived_id
+from docmill.model.tokens import Tokens
 from docmill.plugin import Database, FollowUp
 
 T = TypeVar("T")
@@ -45,10 +45,11 @@ def effect_key(run: StepRun) -> str:
 class Context:
     """`StepContext` for one attempt."""
 
-    def __init__(self, run: StepRun, services: Services) -> None:
+    def __init__(self, run: StepRun, services: Services, tokens: Tokens) -> None:
         job, planned = run.job, run.step
         self._run = run
         self._services = services
+        self._tokens = tokens
         self._parts: dict[str, object] | None = None
         self.stopping = False
         self.follow_ups: list[FollowUp] = []
@@ -60,6 +61,11 @@ class Context:
         self.metadata: Mapping[str, object] = job.metadata
         self.file_type = job.file_type
         self.step_key = planned.step_key
+        self.display_name = planned.display_name
+        self.task_type = run.plan.task_type
+        self.execution_group = planned.execution_group
+        self.executor = planned.executor
+        self.answer_within = planned.answer_within
         self.attempt = run.state.failures + 1
         self.max_attempts = planned.max_attempts
         self.prompt = planned.prompt
@@ -71,7 +77,7 @@ class Context:
 
     @property
     def token(self) -> str:
-        return derived_id("token", *self._run.key)
+        return self._tokens.make(*self._run.key)
 
     @property
     def model(self) -> Mapping[str, object]:

@@ -33,6 +33,9 @@ NAMES = (
     "drain.begun",
     "batch.counted",
     "undo.submitted",
+    "dispatch.sent",
+    "callback.stored",
+    "callback.answered",
 )
 """Every point there is; a test keeps the list true."""
 

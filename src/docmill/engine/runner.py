@@ -29,6 +29,7 @@ from docmill.engine.events import (
 from docmill.engine.failpoints import failpoint
 from docmill.engine.failure import failure
 from docmill.engine.follow_ups import follow_ups_from_part, follow_ups_to_part, part_name, resolve_follow_ups
+from docmill.engine.gathering import Gathering, gatherings
 from docmill.engine.inflight import Inflight, Key
 from docmill.engine.lane_a import Item, LaneA
 from docmill.engine.lane_b import Apply, LaneB
@@ -37,6 +38,7 @@ from docmill.engine.loading import Loader, Scope
 from docmill.engine.pools import Slots
 from docmill.engine.thread_call import in_thread
 from docmill.model import errors
+from docmill.model.tokens import Tokens
 from docmill.plugin import Registry, StepType, Wait
 from docmill.templates import conditions
 from docmill.templates.plan import PlanStep
@@ -76,6 +78,7 @@ class Runner:
         inflight: Inflight,
         children: Children,
         lease: Lease,
+        tokens: Tokens,
     ) -> None:
         self._registry = registry
         self._loader = loader
@@ -83,6 +86,8 @@ class Runner:
         self._inflight = inflight
         self._children = children
         self._lease = lease
+        self._tokens = tokens
+        self._gatherings: dict[Key, Gathering] = {}
         self._loop = asyncio.get_running_loop()
         self._tasks: dict[Key, _Running] = {}
         self._lost: set[Key] = set()
@@ -106,8 +111,9 @@ class Runner:
 
     def _start(self, runs: Sequence[StepRun]) -> None:
         now = self._loop.time()
+        self._gatherings |= gatherings(runs, self._registry.steps)
         for run in runs:
-            context = Context(run, self)
+            context = Context(run, self, self._tokens)
             task = self._loop.create_task(self._execute(run, context))
             self._tasks[run.key] = _Running(task, context, now, run.step.timeout)
         if self._ticking is None and self._tasks:
@@ -165,6 +171,9 @@ class Runner:
         finally:
             self._tasks.pop(run.key, None)
             self._timed_out.discard(run.key)
+            gathering = self._gatherings.pop(run.key, None)
+            if gathering is not None:
+                gathering.leave(run.key)
         lost = run.key in self._lost
         self._lost.discard(run.key)
         if end is None:
@@ -205,7 +214,7 @@ class Runner:
         if not self._lease.covers(run.state.worker):
             raise errors.LeaseLost(f"Step {planned.step_key} was taken over before it began.")
         failpoint("compute.before")
-        value = await self._compute(step_type, context, planned, scope)
+        value = await self._compute(step_type, context, run, scope)
         failpoint("compute.after")
         if isinstance(value, Wait):
             within = value.within if isinstance(value.within, timedelta) else timedelta(seconds=value.within)
@@ -215,16 +224,18 @@ class Runner:
         result = to_json(value, f"the result of {planned.step_key}")
         return await self._conclude(run, context, step_type, result, stored=False)
 
-    async def _compute(self, step_type: StepType, context: Context, planned: PlanStep, scope: Scope) -> Any:
+    async def _compute(self, step_type: StepType, context: Context, run: StepRun, scope: Scope) -> Any:
         arguments: dict[str, object] = {}
         for need in step_type.needs:
             if need == "input":
                 names = scope.names()
                 arguments["input"] = {
-                    name: conditions.parse(expression).evaluate(names) for name, expression in planned.input.items()
+                    name: conditions.parse(expression).evaluate(names) for name, expression in run.step.input.items()
                 }
             else:
                 arguments[need] = getattr(scope, need)
+        if step_type.together:
+            return await self._gatherings[run.key].join(run.key, context, arguments)
         if step_type.is_async:
             return await step_type.function(context, **arguments)
         return await in_thread(lambda: step_type.function(context, **arguments))

@@ -10,9 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
+from docmill.engine.answering import answer
 from docmill.engine.batch import Batch, NewJob, Outcome, Part, QueueClaim, Report, StepRun
 from docmill.engine.decide import Transition
-from docmill.engine.events import Claimed, Submitted
+from docmill.engine.events import Claimed, Submitted, Suspended
 from docmill.engine.failpoints import failpoint
 from docmill.engine.issues import NewIssue, write_issues
 from docmill.engine.locked import CHAIN_START, KnownJob, LockedJob, queue_of
@@ -21,8 +22,9 @@ from docmill.engine.sql.rows import HotSql, JobHead, PartWrite, StepWrite
 from docmill.engine.sql.statements import ACTIVE_JOB
 from docmill.engine.state import JobState, StepState, new_state
 from docmill.engine.undoing import calls_for_undoing, copy_results, undoing_failed, undoing_of
+from docmill.model.callbacks import CallbackOutcome
 from docmill.model.errors import AlreadyActive, InvalidInput
-from docmill.model.statuses import JobStatus, StepStatus
+from docmill.model.statuses import JobStatus, StepKind, StepStatus
 from docmill.templates.plan import Plan
 
 log = logging.getLogger("docmill.engine")
@@ -52,6 +54,7 @@ class Transaction:
         self._queued: dict[str, list[tuple[str, int]]] = {}
         self._undoings: list[tuple[LockedJob, LockedJob]] = []
         self._issues: list[tuple[LockedJob, int | None, NewIssue]] = []
+        self._callbacks: dict[str, CallbackOutcome] = {}
         self.now: datetime
         """The database's clock, the same for all of the transaction; known once `lock` was called."""
 
@@ -62,7 +65,11 @@ class Transaction:
 
     def lock(self, batch: Batch) -> None:
         """Lock the jobs that the batch speaks of, in id order; waiting, unless the batch is one that never waits."""
-        ids = sorted({report.job_id for report in batch.reports} | {part.job_id for part in batch.parts})
+        ids = sorted(
+            {report.job_id for report in batch.reports}
+            | {part.job_id for part in batch.parts}
+            | {job_id for job_id, _ in batch.answer}
+        )
         self.now, locked, self._queued = self._sql.begin(
             ids, wait=batch.wait, queues=[claim.queue for claim in batch.claims]
         )
@@ -87,6 +94,7 @@ class Transaction:
     def finish(self, batch: Batch, accepted: Sequence[bool]) -> Outcome:
         """Claim on the spot and from the queues, write everything, tell what came of it."""
         parts = [self.holds(part.job_id, part.position, part.epoch) for part in batch.parts]
+        self._answer(batch, accepted)
         follow_ups = [
             job for report, good in zip(batch.reports, accepted, strict=True) if good for job in report.follow_ups
         ]
@@ -109,6 +117,7 @@ class Transaction:
             exhausted=exhausted,
             finished=tuple(job.head.id for job in self._written if job.state.status.finished),
             submitted=len(self._new),
+            callbacks=self._callbacks,
         )
 
     def known(self) -> list[KnownJob]:
@@ -139,6 +148,17 @@ class Transaction:
             steps = tuple(stored.get((row.head.id, position), untouched) for position in range(len(plan.steps)))
             state = JobState(_JOB_STATUS[row.status], steps, row.run, row.held)
             self._jobs[row.head.id] = LockedJob(KnownJob(row.version, row.head, state, bytes(row.chain)), plan)
+
+    def _answer(self, batch: Batch, accepted: Sequence[bool]) -> None:
+        """Act on callbacks: of steps that begin to wait here (they may have been quicker than we), and as told."""
+        steps = dict.fromkeys(batch.answer)
+        for report, good in zip(batch.reports, accepted, strict=True):
+            if good and isinstance(report.event, Suspended):
+                position = report.event.position
+                if self._jobs[report.job_id].plan.steps[position].kind is StepKind.EXTERNAL:
+                    steps[report.job_id, position] = None
+        for job_id, position in steps:
+            self._callbacks |= answer(self._sql, self._jobs.get(job_id), job_id, position, self.now, wait=batch.wait)
 
     def _open_issues(self, batch: Batch, accepted: Sequence[bool]) -> None:
         for report, good in zip(batch.reports, accepted, strict=True):
@@ -233,7 +253,9 @@ class Transaction:
             for position in list(job.fresh()):
                 step = job.state.steps[position]
                 due = step.due_at is None or step.due_at <= self.now
-                if due and batch.reserve(queue_of(job.plan.steps[position], step)):
+                # Claimed from its queue, as a whole: here the last free slots might split its group.
+                sent = job.plan.steps[position].kind is StepKind.EXTERNAL and not step.checkpointed
+                if due and not sent and batch.reserve(queue_of(job.plan.steps[position], step)):
                     job.fold(Claimed(position=position, worker=batch.worker), self.now)
                     started.append((job, position, True))
         return started
@@ -248,9 +270,9 @@ class Transaction:
             share = -(-claim.limit // len(waiting)) if waiting else 0
             for allowance in (share, claim.limit) if len(waiting) > 1 else (share,):
                 for org_id, ranks in waiting:
-                    room = min(allowance, left)
+                    room = max(0, min(allowance, left))
                     for rank in ranks:
-                        if room and (org_id, rank) in taken:
+                        if room > 0 and (org_id, rank) in taken:
                             found = self._claim_some(claim.queue, org_id, rank, room, taken[org_id, rank], batch)
                             started += found
                             left -= len(found)
@@ -258,7 +280,7 @@ class Transaction:
                             if len(found) < room:
                                 del taken[org_id, rank]
                             room -= len(found)
-            if left:
+            if left > 0:
                 exhausted.add(claim.queue)
         return frozenset(exhausted)
 
@@ -272,7 +294,7 @@ class Transaction:
         return in_order[turn:] + in_order[:turn]
 
     def _claim_some(self, queue: str, org_id: str, rank: int, limit: int, taken: int, batch: Batch) -> list[_Start]:
-        """Up to `limit` due steps; fewer only when there are no more that nobody else holds.
+        """Up to `limit` due steps (more if their groups are); fewer only if there are no more that nobody else holds.
 
         Candidates that this transaction has claimed (`taken`) or settled still look ready in the database, and others
         may have been claimed between the look and the lock: they must not use up the limit.
@@ -287,11 +309,25 @@ class Transaction:
                 claimed = Claimed(position=candidate.position, worker=batch.worker or "")
                 if job is not None and job.fold(claimed, self.now):
                     started.append((job, candidate.position, False))
-                    if len(started) == limit:
+                    started += self._claim_group(job, candidate.position, queue, claimed.worker)
+                    if len(started) >= limit:
                         return started
             if len(found) < asked:
                 return started
             asked += limit
+
+    def _claim_group(self, job: LockedJob, position: int, queue: str, worker: str) -> Iterator[_Start]:
+        """With a step that goes to an outside executor, its ready siblings: they go in one message."""
+        planned = job.plan.steps[position]
+        if planned.kind is not StepKind.EXTERNAL or job.state.steps[position].checkpointed or queue != planned.pool:
+            return
+        for other in job.plan.steps:
+            step = job.state.steps[other.position]
+            alike = other.kind is planned.kind and other.execution_group == planned.execution_group
+            alike = alike and not step.checkpointed and queue_of(other, step) == queue
+            # Refused unless it is ready and due.
+            if alike and job.fold(Claimed(position=other.position, worker=worker), self.now):
+                yield job, other.position, False
 
     def _write(self, parts: Sequence[Part]) -> None:
         changed = [job for job in self._jobs.values() if job.changed]

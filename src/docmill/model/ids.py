@@ -7,6 +7,7 @@ import hashlib
 import os
 import re
 import time
+import uuid
 
 DEFAULT_ORG = "00000000-0000-7000-8000-000000000001"
 """The organisation of a single-tenant installation."""
@@ -27,6 +28,14 @@ def _stamp(value: int, version: int) -> str:
 def is_id(text: str) -> bool:
     """Whether this is an id as we write them: canonical UUID text, lower case."""
     return _ID.fullmatch(text) is not None
+
+
+def canonical_id(text: str) -> str | None:
+    """The id as it is stored, however it was written; None for what cannot be one."""
+    try:
+        return str(uuid.UUID(text))
+    except ValueError:
+        return None
 
 
 def new_id() -> str:

@@ -1,6 +1,5 @@
 """Processing jobs as people use them: submit, look, follow, cancel, run again."""
 
-import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,7 +17,7 @@ from docmill.engine.failpoints import failpoint
 from docmill.engine.store import PlanSource
 from docmill.engine.store_pool import StorePool
 from docmill.model.errors import AlreadyActive, Conflict, InvalidInput, NotFound, PermanentError
-from docmill.model.ids import DEFAULT_ORG, is_id
+from docmill.model.ids import DEFAULT_ORG, canonical_id, is_id
 from docmill.model.statuses import JobStatus, StepStatus
 from docmill.services.following import JobEvent, JobPosition, follow
 from docmill.templates.document import plan_from_document
@@ -203,7 +202,7 @@ class Jobs:
 
     def _row(self, connection: Connection, job_id: str) -> Row[Any]:
         row = None
-        canonical = _canonical(job_id)
+        canonical = canonical_id(job_id)
         if canonical is not None:
             query = _summaries().add_columns(
                 jobs.c.version,
@@ -250,14 +249,6 @@ def _check_ids(job: NewJob) -> None:
                 f"The {name} of a job is a UUID in lower case, not {value!r}; `derived_id` makes one of any text.",
                 field=name,
             )
-
-
-def _canonical(text: str) -> str | None:
-    """The id as it is stored; None for what cannot be one."""
-    try:
-        return str(uuid.UUID(text))
-    except ValueError:
-        return None
 
 
 def _summaries() -> Any:

@@ -58,6 +58,8 @@ def _facts(plan: Plan, step: PlanStep) -> Iterator[tuple[str, str]]:
     if step.delay:
         yield "delay", written(step.delay)
     yield "pool", f"{step.pool}, timeout {written(step.timeout)}"
+    if step.executor is not None:
+        yield "executor", f"{step.executor}, answers within {written(step.answer_within)}"
     yield "retry", _retry(step)
     if step.on_failure is not FailureAction.FAIL_JOB:
         yield "on failure", step.on_failure.value

@@ -11,25 +11,27 @@ from typing import Any
 
 from docmill.model.errors import InvalidInput
 from docmill.model.statuses import FailureAction, StepKind
-from docmill.templates.plan import ALL_PREVIOUS, Plan, PlanStep, ProcessorChoice, RetryAction
+from docmill.templates.plan import ALL_PREVIOUS, ANSWER_WITHIN, Plan, PlanStep, ProcessorChoice, RetryAction
 
 FORMAT = 2
 """The newest. A document carries the oldest that can say what it says: older releases read what they can run."""
 Document = dict[str, Any]
+_SENT = {"executor", "answer_within"}
 
 
 def document_from_plan(plan: Plan) -> Document:
     """The plan as plain data."""
     newer: Document = {"undoes": True} if plan.undoes else {}
+    steps = [_step_document(plan, step) for step in plan.steps]
     return {
-        "format": 2 if newer else 1,
+        "format": 2 if newer or any(_SENT & step.keys() for step in steps) else 1,
         "name": plan.name,
         "description": plan.description,
         "processable_type": plan.processable_type,
         "task_type": plan.task_type,
         "service_name": plan.service_name,
         "compensate": plan.compensate,
-        "steps": [_step_document(plan, step) for step in plan.steps],
+        "steps": steps,
         **newer,
     }
 
@@ -65,7 +67,18 @@ def _step_document(plan: Plan, step: PlanStep) -> Document:
         "not_before": step.not_before,
         "delay": step.delay,
         "finish": step.finish,
+        **_sent_document(step),
     }
+
+
+def _sent_document(step: PlanStep) -> Document:
+    """What only steps have that go to an outside executor; others are written as before there were any."""
+    document: Document = {}
+    if step.executor is not None:
+        document["executor"] = step.executor
+    if step.answer_within != ANSWER_WITHIN:
+        document["answer_within"] = step.answer_within
+    return document
 
 
 def digest(document: Mapping[str, object]) -> str:
@@ -129,4 +142,6 @@ def _plan_step(step: Mapping[str, Any], position: int, positions: Mapping[str, i
         not_before=step["not_before"],
         delay=float(step["delay"]),
         finish=step["finish"],
+        executor=step.get("executor"),
+        answer_within=float(step.get("answer_within", ANSWER_WITHIN)),
     )

@@ -42,6 +42,7 @@ FaultCode = Literal[
     "service_missing",
     "optional_fail_job",
     "processor_default_not_last",
+    "not_external",
     "unknown_dependency",
     "self_dependency",
     "duplicate_dependency",

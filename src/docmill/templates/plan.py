@@ -10,6 +10,8 @@ from functools import cached_property
 
 from docmill.model.statuses import FailureAction, StepKind
 
+ANSWER_WITHIN = 24 * 3600.0
+"""Seconds that an outside executor has if the template does not say."""
 ALL_PREVIOUS = "all_previous_steps"
 """What a template writes in `depends_on` to wait for every step of an earlier group."""
 
@@ -70,6 +72,10 @@ class PlanStep:
     delay: float = 0.0
     """Seconds between becoming ready and being due."""
     finish: bool = False
+    executor: str | None = None
+    """Whom an external step is sent to; where that is, only the settings know."""
+    answer_within: float = ANSWER_WITHIN
+    """Seconds that an outside executor has to answer; `timeout` is that of the sending."""
 
 
 @dataclass(frozen=True, kw_only=True)

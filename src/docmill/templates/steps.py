@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from docmill.model.statuses import FailureAction, StepKind
 from docmill.templates import conditions, times
-from docmill.templates.catalogue import FINISH_TYPE, Catalogue
+from docmill.templates.catalogue import EXTERNAL_TYPE, FINISH_TYPE, Catalogue
 from docmill.templates.faults import Faults, Mark
 from docmill.templates.fields import Fields, plain
-from docmill.templates.plan import ALL_PREVIOUS, ProcessorChoice, RetryAction
+from docmill.templates.plan import ALL_PREVIOUS, ANSWER_WITHIN, ProcessorChoice, RetryAction
 from docmill.templates.schemas import check_schema
 from docmill.templates.source import BrokenNode, MappingNode, Node, ScalarNode
 
@@ -18,11 +18,12 @@ KEYS = frozenset(
         *("step_key", "display_name", "kind", "type", "pool", "group", "execution_group", "order", "depends_on"),
         *("condition", "optional", "timeout", "max_attempts", "backoff", "max_crashes", "on_failure_action"),
         *("on_retry_action", "prompt", "model_config", "output_schema", "processor_method", "compensation_method"),
-        *("recovery", "input", "not_before", "delay"),
+        *("recovery", "input", "not_before", "delay", "executor", "answer_within"),
     }
 )
 _STEP_KEY = re.compile(r"[a-z][a-z0-9_]{0,63}", re.ASCII)
 _POOL = re.compile(r"[a-z][a-z0-9_-]{0,62}", re.ASCII)
+_EXECUTOR = re.compile(r"[a-z][a-z0-9_-]{0,62}", re.ASCII)
 _INPUT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}", re.ASCII)
 
 
@@ -111,6 +112,8 @@ class _StepReader:
             "not_before": self._not_before(),
             "delay": fields.duration("delay", 0.0),
             "finish": finish,
+            "executor": self._executor(kind, step_type),
+            "answer_within": fields.duration("answer_within", ANSWER_WITHIN, positive=True),
         }
         if finish:
             self._check_finish(kind, optional)
@@ -314,6 +317,19 @@ class _StepReader:
             remedy = "write a time such as 2026-01-31T08:00:00Z or an expression giving one"
             self.fields.wrong_type(node, self.fields.at("not_before"), "text", remedy)
         return None
+
+    def _executor(self, kind: StepKind, step_type: str | None) -> str | None:
+        """A name, never an address: where a template sends data to is for the administrator to say."""
+        fields = self.fields
+        name = fields.pattern("executor", _EXECUTOR, "an executor is lower-case letters, digits, '_' and '-'")
+        if kind is not StepKind.EXTERNAL:
+            for key in ("executor", "answer_within"):
+                if fields.get(key) is not None:
+                    message = f"Only steps of kind external have '{key}'; remove it, or set 'kind: external'."
+                    fields.fault(key, "not_external", message)
+        elif step_type == EXTERNAL_TYPE:
+            fields.require("executor", "name one of the `executors` of the settings")
+        return name
 
     def _check_finish(self, kind: StepKind, optional: bool) -> None:
         """The finish step always runs and always counts, so nothing may make it skippable."""
