@@ -39,6 +39,7 @@ CASES: list[tuple[str, Callable[[Fleet], list[str]], str]] = [
     ("checkpoint", killed_in_apply, "2:"),
     ("fallback", scenarios.one_bad_apply, "innocent"),
     ("sweep", never_swept, "3:"),
+    ("callback_dedupe", scenarios.answered_again, "1:"),
 ]
 
 
@@ -56,7 +57,15 @@ def test_a_missing_job_lock_is_noticed(on_postgres: OpenFleet) -> None:
         assert scenarios.contention(fleet) != []
 
 
-UNHARMED = [late_report, late_apply, killed_in_compute, killed_in_apply, scenarios.one_bad_apply, scenarios.contention]
+UNHARMED = [
+    late_report,
+    late_apply,
+    killed_in_compute,
+    killed_in_apply,
+    scenarios.one_bad_apply,
+    scenarios.contention,
+    scenarios.answered_again,
+]
 
 
 @pytest.mark.parametrize("scenario", UNHARMED, ids=lambda scenario: scenario.__name__)

@@ -11,6 +11,7 @@ from typing import Any
 
 from docmill.engine import decide, sweeper
 from docmill.engine.clock import database_now
+from docmill.engine.events import Answered
 from docmill.engine.lane_b import Apply, LaneB
 from docmill.engine.runner import Runner
 from docmill.engine.sql import postgres
@@ -92,6 +93,19 @@ def _no_sweep() -> None:
     sweeper.Sweeper.sweep = sweep  # type: ignore[method-assign]
 
 
+def _no_callback_dedupe() -> None:
+    """Every answer moves its step, whether it waits for one or not."""
+    fenced = decide._report
+
+    def report(fold: Any, event: Any) -> bool:
+        if not isinstance(event, Answered):
+            return fenced(fold, event)
+        decide._answer(fold, event.position, fold.steps[event.position])
+        return True
+
+    decide._report = report
+
+
 MUTATIONS: dict[str, Callable[[], None]] = {
     "report_fence": _no_report_fence,
     "apply_fence": _no_apply_fence,
@@ -101,6 +115,7 @@ MUTATIONS: dict[str, Callable[[], None]] = {
     "checkpoint": _no_checkpoint,
     "fallback": _no_fallback,
     "sweep": _no_sweep,
+    "callback_dedupe": _no_callback_dedupe,
 }
 
 if "DOCMILL_MUTATION" in os.environ:

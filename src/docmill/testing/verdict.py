@@ -23,7 +23,7 @@ from docmill.templates.plan import Plan
 from docmill.testing.witness import Witness
 
 PAID = frozenset({"fault.ask"})
-KEPT = PAID | {"external.call"}
+KEPT = PAID | {"external.call", "fault.hold"}
 """Whose results are stored before they are applied, by another attempt perhaps."""
 _RAISING = {"crashed", "worker_died"}
 
