@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from docmill.engine.bell import Bell
     from docmill.engine.worker import Worker
     from docmill.plugin import Registry
+    from docmill.prompts.store import Prompts
     from docmill.services.callbacks import Callbacks
     from docmill.services.jobs import Jobs
     from docmill.services.templates import Templates
@@ -63,6 +64,12 @@ class App:
         return Templates(self.database)
 
     @cached_property
+    def prompts(self) -> "Prompts":
+        from docmill.prompts.store import Prompts
+
+        return Prompts(self.database)
+
+    @cached_property
     def jobs(self) -> "Jobs":
         from docmill.services.jobs import Jobs
 
@@ -76,10 +83,10 @@ class App:
         keys = {name: section.key for name, section in self.settings.executors.items()}
         return Callbacks(self.database, self.bell, keys)
 
-    @cached_property
+    @property
     def catalogue(self) -> "Catalogue":
-        """What a template may name here."""
-        return catalogue_of(self.registry)
+        """What a template may name here, the prompts that are stored now included."""
+        return replace(catalogue_of(self.registry), prompts=self.prompts.known())
 
     def worker(self, only: Mapping[str, int] | None = None) -> "Worker":
         """A worker with the pools of the settings; kinds not named there have their defaults.
@@ -90,6 +97,7 @@ class App:
         from docmill.engine.lease import LeaseSettings
         from docmill.engine.pools import PoolSettings
         from docmill.engine.worker import Worker, WorkerSettings, default_pools
+        from docmill.prompts.store import resolve
 
         settings = self.settings
         pools = {pool.name: pool for pool in default_pools()}
@@ -111,6 +119,7 @@ class App:
                 children=ChildSettings(**children),
                 drain_seconds=settings.drain_seconds,
             ),
+            resolve,
         )
 
     def revision(self) -> str | None:

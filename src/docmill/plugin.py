@@ -109,6 +109,9 @@ class StepContext(Protocol):
     model: Mapping[str, object]
     """Model settings of this attempt, switched and raised as the template says."""
     prompt: str | None
+    """The text of the prompt that the template names, read for this attempt and filled in with the entity."""
+    prompt_id: str | None
+    """The version of the prompt that the text was made from."""
     output_schema: Mapping[str, object] | None
 
     @property

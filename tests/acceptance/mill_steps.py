@@ -2,15 +2,37 @@
 
 import asyncio
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
-from docmill.plugin import ApplyContext, PermanentError, RetryableError, StepContext, processor, step
+from docmill.plugin import (
+    ApplyContext,
+    Database,
+    PermanentError,
+    RetryableError,
+    StepContext,
+    entity_loader,
+    processor,
+    step,
+)
+
+
+@entity_loader("document")
+def load_document(db: Database, entity_id: str) -> Mapping[str, object]:
+    """A document that needs no table."""
+    return {"code": f"DOC-{entity_id}"}
 
 
 @step("mill.echo", kind="rule")
 async def echo(ctx: StepContext) -> dict[str, object]:
     """Gives back what the job is about."""
     return {"entity": ctx.entity_id, "metadata": dict(ctx.metadata)}
+
+
+@step("mill.ask", kind="ai")
+async def ask(ctx: StepContext) -> dict[str, object]:
+    """Gives back what a model would have been asked."""
+    return {"prompt": ctx.prompt, "prompt_id": ctx.prompt_id}
 
 
 @step("mill.price", kind="ai")

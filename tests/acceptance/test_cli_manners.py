@@ -16,6 +16,15 @@ COMMANDS = [
     ("templates", "show"),
     ("templates", "add"),
     ("templates", "list"),
+    ("prompts",),
+    ("prompts", "list"),
+    ("prompts", "show"),
+    ("prompts", "set"),
+    ("prompts", "versions"),
+    ("prompts", "diff"),
+    ("prompts", "render"),
+    ("prompts", "import"),
+    ("prompts", "export"),
     ("jobs",),
     ("jobs", "submit"),
     ("jobs", "list"),
@@ -49,7 +58,9 @@ def imported_by(bare: Mill, *arguments: str) -> set[str]:
     return set(done.stderr.split())
 
 
-@pytest.mark.parametrize("arguments", [(), ("--help",), ("jobs", "submit", "--help"), ("worker", "--help")])
+@pytest.mark.parametrize(
+    "arguments", [(), ("--help",), ("jobs", "submit", "--help"), ("prompts", "set", "--help"), ("worker", "--help")]
+)
 def test_help_imports_nothing_heavy(bare: Mill, arguments: tuple[str, ...]) -> None:
     assert imported_by(bare, *arguments).isdisjoint(HEAVY)
 
@@ -69,6 +80,11 @@ def test_checking_a_template_imports_no_database_library(mill: Mill) -> None:
     assert imported_by(mill, "templates", "validate", "plain.yaml").isdisjoint({"sqlalchemy", "psycopg", "alembic"})
 
 
+def test_rendering_a_file_imports_no_database_library(bare: Mill) -> None:
+    bare.write("draft.txt", "Hello.")
+    assert imported_by(bare, "prompts", "render", "draft.txt").isdisjoint({"sqlalchemy", "psycopg", "alembic"})
+
+
 def test_version_and_help_go_to_stdout(bare: Mill) -> None:
     version = bare("--version")
     assert (version.code, version.out, version.err) == (0, f"docmill {docmill.__version__}\n", "")
@@ -76,7 +92,7 @@ def test_version_and_help_go_to_stdout(bare: Mill) -> None:
     help_text = bare("--help")
     assert help_text.code == 0
     assert help_text.err == ""
-    for word in ("templates", "jobs", "worker", "db", "doctor", "Examples:", "Exit codes: 0 done"):
+    for word in ("templates", "prompts", "jobs", "worker", "db", "doctor", "Examples:", "Exit codes: 0 done"):
         assert word in help_text.out
 
 
@@ -86,7 +102,7 @@ def test_every_command_explains_itself_within_80_columns(bare: Mill, command: tu
     assert answer.code == 0
     assert answer.out.startswith(f"Usage: docmill {' '.join(command)}")
     assert max(len(line) for line in answer.out.splitlines()) <= 80
-    if command not in (("templates",), ("jobs",)):
+    if command not in (("templates",), ("prompts",), ("jobs",)):
         assert "--json" in answer.out
 
 
@@ -112,6 +128,13 @@ def test_python_dash_m_is_the_same_command(bare: Mill) -> None:
         (("jobs", "show"), "JOB"),
         (("jobs", "watch"), "JOB"),
         (("templates", "validate"), "FILE"),
+        (("prompts", "set", "a"), "as FILE (- for stdin) or with --text"),
+        (("prompts", "set", "a", "a.txt", "--text", "a"), "as FILE (- for stdin) or with --text"),
+        (("prompts", "set", "a b", "--text", "a"), "'a b' cannot be the name of a prompt"),
+        (("prompts", "show", "a@b"), "'b' is not a version"),
+        (("prompts", "diff", "a", "b"), "'b' is not a version"),
+        (("prompts", "import"), "FILE"),
+        (("prompts", "import", "-"), "docmill prompts set NAME -"),
         (("worker", "--pool", "ai"), "NAME=CAPACITY"),
         (("worker", "--pool", "ai=0"), "NAME=CAPACITY"),
         (("worker", "--pool", "ai=1", "--pool", "ai=2"), "twice"),

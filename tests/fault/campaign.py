@@ -91,6 +91,8 @@ class Campaign:
         self.idle += 1
         if fleet.unfinished() < JOBS:
             fleet.submit("fault everything", JOBS)
+            fleet.submit("fault saga", 2)
+            fleet.submit_batch("fault child", 6, limit=2)
         for worker in fleet.workers:
             if worker.failpoint.startswith("drain.begun") and self._is_ready(worker):
                 worker.signal(signal.SIGTERM)

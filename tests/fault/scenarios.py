@@ -115,7 +115,7 @@ def waiting(fleet: Fleet, jobs: int = 1) -> list[Note]:
 
 
 def until_waiting(fleet: Fleet, steps: int) -> None:
-    query = "select count(*) from processing_job_steps where status = 'WAITING'"
+    query = "select count(*) from processing_job_steps where status = 'WAITING' and step_key in ('ask', 'other')"
     fleet.until(lambda: fleet.scalar(query) == steps, f"{steps} steps to wait")
 
 

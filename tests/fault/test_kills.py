@@ -13,7 +13,7 @@ from tests.fault import campaign
 from tests.fault.conftest import OpenFleet, volume
 
 SOURCE = Path(docmill.__file__).parent
-PER_RUN = max(25, len(campaign.EVERYTHING))
+PER_RUN = max(30, len(campaign.EVERYTHING))
 
 
 @pytest.mark.parametrize("seed", range(volume(1, 20)))
@@ -29,8 +29,11 @@ def test_jobs_survive_deaths_at_every_boundary(open_fleet: OpenFleet, seed: int)
         assert run.deaths.total() >= PER_RUN
         # Steps were lost and given back: the campaign has hurt somebody.
         assert Verdict(fleet.database, fleet.witness).crashes > 0
+        # Sagas are there to fail; nobody else does, least of all those who undo them.
         failed = "processing_jobs where status not in ('PARTIAL_SUCCESS', 'COMPLETED', 'CANCELLED')"
-        assert fleet.scalar(f"select count(*) from {failed}") == 0
+        sagas = "family = 'fault saga' and parent_job_id is null"
+        assert fleet.scalar(f"select count(*) from {failed} and not ({sagas})") == 0
+        assert fleet.scalar(f"select count(*) from {failed}") != 0
 
 
 def test_a_run_of_the_campaign_covers_every_failpoint() -> None:

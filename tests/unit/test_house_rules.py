@@ -16,7 +16,10 @@ TESTS = sorted((ROOT / "tests").rglob("*.py"))
 LONGEST = 400
 VAGUE_NAMES = {"utils", "util", "helpers", "helper", "common", "manager", "managers"}
 
-PURE = ("docmill.engine.decide", "docmill.engine.retry", "docmill.engine.state", "docmill.model", "docmill.templates")
+PURE = (
+    *("docmill.engine.decide", "docmill.engine.retry", "docmill.engine.state", "docmill.model", "docmill.templates"),
+    *("docmill.prompts.difference", "docmill.prompts.files", "docmill.prompts.substitution"),
+)
 IMPURE = ("asyncio", "docmill.db", "psycopg", "sqlalchemy", "sqlite3")
 
 

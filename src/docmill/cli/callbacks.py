@@ -8,7 +8,7 @@ from cyclopts import Parameter
 
 from docmill.cli.errors import EXIT_FAILED, WrongUse
 from docmill.cli.output import Json, print_json, print_table, record, styled, when
-from docmill.cli.templates import STDIN
+from docmill.cli.sources import STDIN
 
 MOST_READ = 16 * 1024 * 1024
 

@@ -115,6 +115,13 @@ def printable(text: str) -> str:
     return "".join(char if char.isprintable() else " " for char in text)
 
 
+def print_text(text: str) -> None:
+    """Text of many lines on stdout: as it is into a pipe, and harmless on a terminal."""
+    if sys.stdout.isatty():
+        text = "".join(char if char.isprintable() or char in "\n\t" else " " for char in text)
+    sys.stdout.write(text if text.endswith("\n") or not text else text + "\n")
+
+
 def when(moment: datetime | None) -> str:
     """A moment in local time."""
     return moment.astimezone().strftime("%Y-%m-%d %H:%M:%S") if moment else ""

@@ -7,13 +7,15 @@ from collections.abc import Sequence
 from cyclopts import App, CycloptsError
 
 from docmill import __version__
-from docmill.cli import callbacks, database, doctor, jobs, templates, worker
+from docmill.cli import callbacks, database, doctor, jobs, prompts, templates, worker
 from docmill.cli.errors import EXIT_INTERRUPTED, EXIT_PIPE, EXIT_WRONG_USE, WrongUse, exit_code, report
 from docmill.cli.help import HelpText
+from docmill.cli.sources import STDIN
 
 EXAMPLES = """\
 Examples:
   docmill templates add invoice.yaml         store a template
+  docmill prompts set InvoiceTotal ask.txt   store what a model is asked
   docmill jobs submit invoice document:42    start a job for one document
   docmill worker                             run what is due, until Ctrl-C
   docmill jobs list                          see how jobs stand
@@ -34,7 +36,7 @@ def build() -> App:
         help_formatter=HelpText(),
         version=f"docmill {__version__}",
     )
-    for group in (templates.app, jobs.app, database.app):
+    for group in (templates.app, prompts.app, jobs.app, database.app):
         group.help_epilogue = ""
         app.command(group)
     jobs.app.command(callbacks.list_callbacks, name="callbacks")
@@ -67,9 +69,9 @@ def run(arguments: Sequence[str]) -> int:
 
 def _call(arguments: Sequence[str], *, as_json: bool) -> int:
     app = build()
-    if arguments and arguments[0] in ("templates", "callback"):
+    if arguments and arguments[0] in ("templates", "prompts", "callback"):
         # A lone dash is stdin; the parser would take it for an option.
-        arguments = [templates.STDIN if word == "-" else word for word in arguments]
+        arguments = [STDIN if word == "-" else word for word in arguments]
     app.suppress_keyboard_interrupt = False
     try:
         result = app(arguments, exit_on_error=False, print_error=False, result_action="return_value")

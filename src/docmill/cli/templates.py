@@ -9,16 +9,13 @@ from cyclopts import App, Parameter
 
 from docmill.cli.errors import EXIT_WRONG_USE, WrongUse, report
 from docmill.cli.output import Json, counted, print_json, print_table, printable, record, when
+from docmill.cli.sources import read_text, split_version
 
 if TYPE_CHECKING:
     from docmill.services.templates import Templates, TemplateVersion
     from docmill.templates.catalogue import Catalogue
     from docmill.templates.compile import CompiledTemplate
     from docmill.templates.faults import TemplateInvalid
-
-STDIN = "/dev/stdin"
-MAX_BYTES = 4 << 20
-"""More than any template may have; what is longer is refused by its compiler after reading this much."""
 
 app = App(name="templates", help="Check, show, store and list process templates.")
 
@@ -145,12 +142,7 @@ class _Invalid(WrongUse):
 
 def find_template(templates: "Templates", name: str) -> "TemplateVersion":
     """The template that `NAME` or `NAME@VERSION` means."""
-    base, at, version = name.rpartition("@")
-    if not at:
-        return templates.find(name)
-    if not version.isascii() or not version.isdigit() or not 0 < int(version[:10]) < 2**31:
-        raise WrongUse(f"{version!r} is not a version; write NAME@VERSION with a number, such as {base}@1.")
-    return templates.find(base, int(version[:10]))
+    return templates.find(*split_version(name))
 
 
 def looks_like_file(name: str) -> bool:
@@ -199,7 +191,7 @@ def compiled_files(
 def _compile(file: str, catalogue: "Catalogue") -> "CompiledTemplate":
     from docmill.templates.compile import compile_template
 
-    return compile_template(_read(file), catalogue=catalogue, source=file)
+    return compile_template(read_text(file), catalogue=catalogue, source=file)
 
 
 def _catalogue() -> "Catalogue":
@@ -207,16 +199,3 @@ def _catalogue() -> "Catalogue":
     from docmill.cli.opening import read_settings
 
     return catalogue_of(load_registry(read_settings().plugins))
-
-
-def _read(file: str) -> str:
-    try:
-        with open(file, "rb") as source:
-            data = source.read(MAX_BYTES)
-    except OSError as error:
-        raise WrongUse(f"Cannot read {printable(file)}: {error.strerror}.") from error
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise WrongUse(f"{printable(file)}:{line}: not UTF-8 text; save the file as UTF-8.") from error

@@ -68,7 +68,8 @@ class Context:
         self.answer_within = planned.answer_within
         self.attempt = run.state.failures + 1
         self.max_attempts = planned.max_attempts
-        self.prompt = planned.prompt
+        self.prompt: str | None = None
+        self.prompt_id: str | None = None
         self.output_schema = planned.output_schema
 
     @property

@@ -33,6 +33,7 @@ NAMES = (
     "drain.begun",
     "batch.counted",
     "undo.submitted",
+    "model.switched",
     "dispatch.sent",
     "callback.stored",
     "callback.answered",

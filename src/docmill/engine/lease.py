@@ -15,10 +15,10 @@ from threading import Condition, Event, Thread
 
 from sqlalchemy import delete, insert, update
 
+from docmill.db.clock import database_now
 from docmill.db.database import Database, is_transient
 from docmill.db.tables import workers
 from docmill.db.tables.workers import WorkerStatus
-from docmill.engine.clock import database_now
 from docmill.engine.failpoints import failpoint
 from docmill.model.errors import DatabaseUnavailable
 from docmill.model.ids import new_id

@@ -1,4 +1,4 @@
-"""What a step starts from: entity, results of earlier steps, stored parts. Read on two threads of their own."""
+"""What a step starts from: entity, results of earlier steps, prompt, stored parts. Read on two threads of their own."""
 
 import asyncio
 import logging
@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from threading import Event
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import orjson
 from sqlalchemy import Connection, select
@@ -37,12 +37,41 @@ class Scope:
         return {"entity": self.entity, "results": self.results, "metadata": self.metadata}
 
 
+class StepPrompt(Protocol):
+    """What a step is to ask a model, filled in for its entity."""
+
+    @property
+    def prompt_id(self) -> str:
+        """The version it was made from."""
+
+    @property
+    def text(self) -> str: ...
+
+
+class PromptResolver(Protocol):
+    """How the engine gets at prompts, which it knows nothing about; `docmill.prompts.store.resolve` is one."""
+
+    def __call__(
+        self,
+        connection: Connection,
+        reference: str,
+        /,
+        *,
+        org_id: str,
+        entity: Mapping[str, object] | None,
+        entity_id: str,
+        entity_type: str,
+    ) -> StepPrompt:
+        """The prompt as it is now; raises a PermanentError if there is none or it cannot be filled in."""
+
+
 class Loader:
     """Reads on behalf of the runner; a consistent look per step, freshly taken."""
 
-    def __init__(self, database: Database, registry: Registry) -> None:
+    def __init__(self, database: Database, registry: Registry, resolver: PromptResolver | None = None) -> None:
         self._database = database
         self._registry = registry
+        self._resolver = resolver
         self._threads = ThreadPoolExecutor(_READERS, thread_name_prefix="docmill-reader")
         self._closing = Event()
 
@@ -93,6 +122,24 @@ class Loader:
             job_steps.c.job_id == run.job.id, job_steps.c.status == StepStatus.COMPLETED.value
         )
         return {row.step_key: row.result for row in connection.execute(query)}
+
+    async def prompt(self, run: StepRun, entity: Mapping[str, object] | None) -> StepPrompt:
+        """The prompt that the step names, filled in with this entity. Read anew for each attempt, so that a corrected
+        prompt is used by the next; on a reader's thread, since a large entity takes time to word."""
+        resolver, reference, job = self._resolver, run.step.prompt, run.job
+        assert reference is not None
+        if resolver is None:
+            raise PermanentError(f"This worker was made without prompts, so it has no prompt {reference!r}.")
+        return await self.read(
+            lambda connection: resolver(
+                connection,
+                reference,
+                org_id=job.org_id,
+                entity=entity,
+                entity_id=job.entity_id,
+                entity_type=job.entity_type,
+            )
+        )
 
     async def result(self, run: StepRun) -> str:
         """The checkpointed result of the step itself, as JSON text."""

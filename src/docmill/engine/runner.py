@@ -210,10 +210,15 @@ class Runner:
                 # Looked at again then, so an instant that no database could hold is as good as any other.
                 until = min(start, now + timedelta(seconds=LONGEST))
                 return _End(Deferred(position=position, epoch=epoch, until=until))
+        if planned.prompt is not None:
+            prompt = await self._loader.prompt(run, scope.entity)
+            context.prompt, context.prompt_id = prompt.text, prompt.prompt_id
         # A process that was stopped wakes with steps that others have long done: they must not be paid for again.
         if not self._lease.covers(run.state.worker):
             raise errors.LeaseLost(f"Step {planned.step_key} was taken over before it began.")
         failpoint("compute.before")
+        if run.state.failures and planned.on_retry.switch_models:
+            failpoint("model.switched")
         value = await self._compute(step_type, context, run, scope)
         failpoint("compute.after")
         if isinstance(value, Wait):
@@ -365,8 +370,10 @@ def _size(event: StepEvent) -> int:
 
 
 def _needs(planned: PlanStep, step_type: StepType) -> frozenset[str]:
-    """What must be loaded before the compute: what the function asks for, and what its expressions name."""
+    """What must be loaded before the compute: what the function asks for, what its expressions and its prompt name."""
     names = set(step_type.needs)
+    if planned.prompt is not None:
+        names.add("entity")
     expressions = [planned.condition, planned.not_before]
     if "input" in names:
         expressions.extend(planned.input.values())

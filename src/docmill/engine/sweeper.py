@@ -12,10 +12,10 @@ from random import random
 
 from sqlalchemy import ColumnElement, Connection, update
 
+from docmill.db.clock import database_now
 from docmill.db.tables import workers
 from docmill.db.tables.workers import WorkerStatus
 from docmill.engine.batch import Batch, Report
-from docmill.engine.clock import database_now
 from docmill.engine.events import Crashed, Failed
 from docmill.engine.failpoints import failpoint
 from docmill.engine.sql.statements import FORGOTTEN_CALLBACKS, HUNGRY_BATCHES

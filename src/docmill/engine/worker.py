@@ -20,7 +20,7 @@ from docmill.engine.lane import StoreThread
 from docmill.engine.lane_a import LaneA
 from docmill.engine.lane_b import LaneB
 from docmill.engine.lease import Heartbeat, Lease, LeaseSettings
-from docmill.engine.loading import Loader
+from docmill.engine.loading import Loader, PromptResolver
 from docmill.engine.pools import PoolSettings, PoolUse, Slots
 from docmill.engine.runner import Runner
 from docmill.engine.store import PlanSource, Store
@@ -101,10 +101,17 @@ class SweeperThread(StoreThread):
 class Worker:
     """Assembles the parts; `run` lives until `stop` is called (from any thread or signal handler)."""
 
-    def __init__(self, database: Database, registry: Registry, settings: WorkerSettings) -> None:
+    def __init__(
+        self,
+        database: Database,
+        registry: Registry,
+        settings: WorkerSettings,
+        resolver: PromptResolver | None = None,
+    ) -> None:
         self._database = database
         self._registry = registry
         self._settings = settings
+        self._resolver = resolver
         self._slots = Slots(settings.pools)
         self._stop: asyncio.Event | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -139,7 +146,7 @@ class Worker:
         lease = Lease(settings.lease.duration)
         lock = WorkerLock(settings.run_dir)
         bell = open_bell(database, settings.run_dir)
-        loader = Loader(database, self._registry)
+        loader = Loader(database, self._registry, self._resolver)
         children = Children(settings.children)
         inflight = Inflight(on_lost=lambda keys: runner.drop(keys))
         runner = Runner(

@@ -12,6 +12,9 @@ import uuid
 DEFAULT_ORG = "00000000-0000-7000-8000-000000000001"
 """The organisation of a single-tenant installation."""
 
+SHARED_ORG = "00000000-0000-7000-8000-000000000000"
+"""Owns what every organisation may use, such as shared prompts. Nobody belongs to it."""
+
 _ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 

@@ -7,9 +7,9 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, Connection, Row, func, insert, select
 from sqlalchemy.exc import IntegrityError
 
+from docmill.db.clock import database_now
 from docmill.db.database import Database
 from docmill.db.tables import templates
-from docmill.engine.clock import database_now
 from docmill.model.errors import NotFound
 from docmill.model.ids import DEFAULT_ORG, is_id, new_id
 from docmill.templates.compile import CompiledTemplate

@@ -6,10 +6,10 @@ from datetime import datetime
 
 from sqlalchemy import select
 
+from docmill.db.clock import database_now
 from docmill.db.database import Database
 from docmill.db.tables import job_steps, workers
 from docmill.db.tables.workers import WorkerStatus
-from docmill.engine.clock import database_now
 from docmill.engine.locked import SUSPECT
 from docmill.model.statuses import StepStatus
 

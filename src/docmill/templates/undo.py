@@ -30,6 +30,7 @@ def undo_plan(plan: Plan) -> Plan:
         execution_group=len(steps) + 1,
         order=0,
         depends_on=tuple(range(len(steps))),
+        max_crashes=plan.steps[plan.finish].max_crashes,
         finish=True,
     )
     return Plan(

@@ -27,7 +27,7 @@ def main() -> None:
                         template_id=template_id,
                         org_id=DEFAULT_ORG,
                         entity_type="thing",
-                        entity_id=str(n),
+                        entity_id=f"{batch}-{n}",
                     )
                     for n in range(int(count))
                 ]

@@ -88,8 +88,8 @@ async def plain(ctx: StepContext) -> dict[str, str]:
 
 @step("fault.flaky")
 async def flaky(ctx: StepContext) -> dict[str, str]:
-    """Fails at the first attempt."""
-    if ctx.attempt == 1:
+    """Fails with the model of the first attempt."""
+    if ctx.model.get("model", "first") == "first":
         raise RetryableError("The stand-in is not in the mood.")
     return {"token": ctx.token}
 
@@ -176,6 +176,12 @@ def child(manner: str) -> int:
     return 42
 
 
+@step("fault.hopeless")
+async def hopeless(ctx: StepContext) -> None:
+    """Fails for good."""
+    raise PermanentError("The stand-in has no hope.")
+
+
 @processor("fault", "record")
 def record(ctx: ApplyContext, result: dict[str, Any]) -> None:
     """A plain insert: a second apply makes a second row."""
@@ -188,6 +194,12 @@ def record(ctx: ApplyContext, result: dict[str, Any]) -> None:
         Event().wait(0.01)
     if ctx.metadata.get("bad"):
         raise PermanentError("The stand-in refuses this result.")
+
+
+@processor("fault", "undo")
+def undo(ctx: ApplyContext, result: dict[str, Any]) -> None:
+    """The opposite of `record`, which leaves a row of its own: one for every time."""
+    record(ctx, result)
 
 
 CHILD = """
@@ -206,7 +218,13 @@ service_name: fault
 steps:
   - {step_key: ask, type: fault.ask, group: 1, processor_method: record, max_crashes: 100}
   - {step_key: parts, type: fault.parts, group: 1, max_crashes: 100}
-  - {step_key: flaky, type: fault.flaky, group: 1, backoff: 0.02, max_crashes: 100}
+  - step_key: flaky
+    type: fault.flaky
+    group: 1
+    backoff: 0.02
+    max_crashes: 100
+    model_config: {model: first}
+    on_retry_action: {switch_models: [second]}
   - {step_key: wait, type: fault.wait, group: 1, optional: true, max_attempts: 1, max_crashes: 100}
   - {step_key: join, type: fault.plain, group: 2, processor_method: record, max_crashes: 100}
   - {step_key: ask_again, type: fault.ask, group: 2, delay: 0.02, max_crashes: 100}
@@ -214,6 +232,20 @@ steps:
   - {step_key: finish, type: FinishProcessing, max_crashes: 100}
 """
 """Fan-out, fan-in, paid steps with and without processor, sub-checkpoints, a retry, a timer, a wait, a follow-up."""
+
+SAGA = """
+name: fault saga
+processable_type: thing
+service_name: fault
+compensate: true
+steps:
+  - {step_key: paid, type: fault.ask, group: 1, processor_method: record, compensation_method: undo, max_crashes: 100}
+  - {step_key: plain, type: fault.plain, group: 1, processor_method: record, max_crashes: 100}
+  - {step_key: more, type: fault.plain, group: 2, processor_method: record, compensation_method: undo, max_crashes: 100}
+  - {step_key: broken, type: fault.hopeless, group: 3, compensation_method: undo, max_crashes: 100}
+  - {step_key: finish, type: FinishProcessing, max_crashes: 100}
+"""
+"""Comes to a bad end, whereupon what was done is undone."""
 
 
 def single(name: str, step_type: str, **settings: object) -> str:

@@ -6,8 +6,8 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -15,8 +15,10 @@ from sqlalchemy import Connection, text
 
 from docmill.bootstrap import App, open_app
 from docmill.db.database import Database
-from docmill.engine.batch import NewJob
-from docmill.model.ids import DEFAULT_ORG
+from docmill.engine.batch import Batch, NewBatch, NewJob
+from docmill.engine.store import PlanSource
+from docmill.engine.store_pool import StorePool
+from docmill.model.ids import DEFAULT_ORG, new_id
 from docmill.settings import load_settings
 from docmill.templates.compile import compile_template
 from docmill.testing.nursery import Nursery
@@ -192,12 +194,12 @@ class Fleet:
     def new_jobs(
         self, template: str, count: int, *, org_id: str = DEFAULT_ORG, metadata: Mapping[str, object] | None = None
     ) -> list[NewJob]:
-        """Jobs of the newest version of a template, not yet submitted."""
+        """Jobs of the newest version of a template, each for an entity of its own, not yet submitted."""
         template_id = self.app.templates.find(template).id
         given = metadata or {}
         return [
-            NewJob(template_id=template_id, org_id=org_id, entity_type="thing", entity_id=str(n), metadata=given)
-            for n in range(count)
+            NewJob(template_id=template_id, org_id=org_id, entity_type="thing", entity_id=new_id(), metadata=given)
+            for _ in range(count)
         ]
 
     def submit(self, template: str, count: int = 1, **metadata: object) -> list[str]:
@@ -205,6 +207,16 @@ class Fleet:
         new = self.new_jobs(template, count, metadata=metadata)
         self.app.jobs.submit(new)
         return [job.id for job in new]
+
+    def submit_batch(self, template: str, count: int, limit: int) -> str:
+        """Submit jobs as a batch, of which only so many may be active; its id."""
+        batch = NewBatch(id=new_id(), org_id=DEFAULT_ORG, max_active=limit)
+        new = self.new_jobs(template, count)
+        jobs = [replace(job, batch_id=batch.id, held=n >= limit) for n, job in enumerate(new)]
+        with closing(StorePool(self.database, PlanSource())) as stores:
+            outcome = stores.commit(Batch(batches=[batch], submissions=jobs))
+        self.app.bell.ring(outcome.left_ready)
+        return batch.id
 
     def unfinished(self) -> int:
         """How many jobs have not come to their end."""
@@ -256,5 +268,5 @@ def prepare(app: App) -> None:
             schema.upgrade(connection)
         if not connection.dialect.has_table(connection, "effects"):
             connection.execute(text(fault_steps.EFFECTS))
-    for source in (fault_steps.CHILD, fault_steps.EVERYTHING):
+    for source in (fault_steps.CHILD, fault_steps.EVERYTHING, fault_steps.SAGA):
         app.templates.register(compile_template(source, catalogue=app.catalogue))

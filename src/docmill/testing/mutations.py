@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from docmill.db.clock import database_now
 from docmill.engine import decide, sweeper
-from docmill.engine.clock import database_now
 from docmill.engine.events import Answered
 from docmill.engine.lane_b import Apply, LaneB
 from docmill.engine.runner import Runner

@@ -49,6 +49,7 @@ class _Look:
     events: dict[str, list[Any]] = field(default_factory=lambda: defaultdict(list))
     effects: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     workers: dict[str, Any] = field(default_factory=dict)
+    batches: list[Any] = field(default_factory=list)
     callbacks: list[Any] = field(default_factory=list)
     secret: bytes = b""
 
@@ -71,6 +72,7 @@ def _look(connection: Connection) -> _Look:
         look.effects[row.effect_key].append(row.token)
     for row in connection.execute(text("select id, status, expires_at from workers")):
         look.workers[row.id] = row
+    look.batches = list(connection.execute(text("select * from processing_batches")))
     look.callbacks = list(connection.execute(text("select * from processing_callbacks")))
     for row in connection.execute(text("select value from installation_secrets where name = 'callback_tokens'")):
         look.secret = bytes(row.value)
@@ -99,6 +101,7 @@ class Verdict:
         self.expected: Counter[str] = Counter()
         for job_id in self._look.jobs:
             self._judge(job_id)
+        self._judge_batches()
         self._judge_effects()
         self._judge_calls()
         self._judge_callbacks()
@@ -121,20 +124,27 @@ class Verdict:
                 self._say(8, job_id, f"{planned.step_key} has epoch {row.epoch}, its events give {step.epoch}")
             key = f"{job_id}/{planned.step_key}/{job.run}"
             if row.status == StepStatus.COMPLETED:
-                self._judge_result(job_id, planned, row)
+                if not plan.undoes:
+                    self._judge_result(job_id, planned, row)
                 if planned.processor:
                     self.expected[key] += 1
             if planned.step_type in PAID and self._asked[key] > 1 + step.returns:
                 self._say(2, job_id, f"{planned.step_key} asked {self._asked[key]} times, given back {step.returns}")
+            if row.status == StepStatus.COMPLETED and plan.undoes and not planned.finish:
+                self._judge_undoing(job_id, planned.step_key, row)
             if planned.step_type == "fault.follow":
                 children = sum(1 for other in self._look.jobs.values() if other.parent_job_id == job_id)
                 if children != (row.status == StepStatus.COMPLETED):
                     self._say(1, job_id, f"{children} follow-up jobs of a step that is {row.status}")
-        if job.status not in FINISHED_JOBS:
+        if job.status not in FINISHED_JOBS and not job.held:
             self._judge_unfinished(job_id, rows)
+        if plan.compensate and job.status in ("FAILED", "CANCELLED"):
+            self._judge_saga(job_id, plan)
 
     def _replay(self, job_id: str, plan: Plan) -> dict[str, _Replayed]:
-        steps = {planned.step_key: _Replayed() for planned in plan.steps}
+        # What an undoing begins with has a row, and an epoch, from the start.
+        given = {key for key, row in self._look.steps[job_id].items() if plan.undoes and row.checkpointed}
+        steps = {planned.step_key: _Replayed(epoch=planned.step_key in given) for planned in plan.steps}
         chain, settled = b"", 0
         for expected, event in enumerate(self._look.events[job_id], start=1):
             if event.version != expected:
@@ -187,6 +197,27 @@ class Verdict:
         if planned.processor and applied and set(applied) != {result["token"]}:
             self._say(8, job_id, f"{planned.step_key}: what was applied is not what is stored")
 
+    def _judge_undoing(self, job_id: str, key: str, row: Any) -> None:
+        """It undoes with the result of the step it undoes."""
+        parent = self._look.jobs[job_id].parent_job_id
+        if _json(row.result) != _json(self._look.steps[parent][key].result):
+            self._say(8, job_id, f"{key} is undone with another result than it was done with")
+
+    def _judge_saga(self, job_id: str, plan: Plan) -> None:
+        """Everything that was done and can be undone is, once, in reverse."""
+        rows = self._look.steps[job_id]
+        done = [s.step_key for s in plan.steps if s.compensation and s.step_key in rows]
+        done = [key for key in done if rows[key].status == StepStatus.COMPLETED]
+        undoings = [other.id for other in self._look.jobs.values() if other.parent_job_id == job_id]
+        if len(undoings) != bool(done):
+            self._say(1, job_id, f"{len(undoings)} undoings of {done}")
+        for undoing in undoings:
+            steps = self._look.steps[undoing].values()
+            undone = [step for step in steps if step.status == StepStatus.COMPLETED and step.step_key != "undone"]
+            order = [step.step_key for step in sorted(undone, key=lambda step: _time(step.finished_at))]
+            if order != done[::-1]:
+                self._say(1, job_id, f"{done} was undone as {order}")
+
     def _judge_unfinished(self, job_id: str, rows: dict[str, Any]) -> None:
         moving = False
         for key, row in rows.items():
@@ -200,6 +231,19 @@ class Verdict:
             moving = moving or (row.status == StepStatus.WAITING and row.deadline_at is not None)
         if not moving:
             self._say(3, job_id, "unfinished, and nothing will ever move it")
+
+    def _judge_batches(self) -> None:
+        """Invariants of batches: the row counts what its jobs are, and no more are active than may be."""
+        for batch in self._look.batches:
+            jobs = [job for job in self._look.jobs.values() if job.batch_id == batch.id]
+            open_jobs = [job for job in jobs if job.status not in FINISHED_JOBS]
+            held = sum(bool(job.held) for job in open_jobs)
+            if (batch.active, batch.held) != (len(open_jobs) - held, held):
+                self.violations.append(f"4: batch {batch.id} counts {batch.active} active, {batch.held} held")
+            if batch.active > batch.max_active or len(jobs) != batch.total:
+                self.violations.append(f"4: batch {batch.id} has {batch.active} active jobs, {len(jobs)} in all")
+            if (batch.finished_at is not None) != (not open_jobs):
+                self.violations.append(f"4: batch {batch.id} has {len(open_jobs)} open jobs, but says otherwise")
 
     def _judge_effects(self) -> None:
         for key in self.expected.keys() | self._look.effects.keys():

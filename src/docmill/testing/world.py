@@ -11,12 +11,12 @@ from typing import Any, TypedDict, cast
 from sqlalchemy import Connection, Row, delete, func, insert, select
 
 from docmill.db import schema
+from docmill.db.clock import database_now
 from docmill.db.database import Database
 from docmill.db.tables import job_events, job_steps, jobs, step_parts, workers
 from docmill.db.tables.workers import WorkerStatus
 from docmill.engine.batch import Batch, NewJob, Outcome, QueueClaim, Report, StepRun
 from docmill.engine.chain import verify_chain
-from docmill.engine.clock import database_now
 from docmill.engine.events import Completed, Event
 from docmill.engine.sql.rows import Beginning, HotSql
 from docmill.engine.state import JobState, StepState

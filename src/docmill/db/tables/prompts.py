@@ -1,4 +1,7 @@
-"""AI prompts, a row per version. An organisation's own prompt goes before the shared one of the same name."""
+"""AI prompts, a row per version. An organisation's own prompt goes before the shared one of the same name.
+
+The same text may come back as a later version (that is how a change is taken back), so the digest is not unique.
+"""
 
 from sqlalchemy import Column, Integer, String, Table, Text, UniqueConstraint
 
@@ -18,5 +21,4 @@ prompts = Table(
     Column("created_by", String),
     Column("created_at", UtcTime, nullable=False),
     UniqueConstraint("org_id", "name", "version"),
-    UniqueConstraint("org_id", "name", "digest"),
 )

@@ -148,7 +148,6 @@ def _prompts() -> None:
         sa.Column("created_at", UtcTime, nullable=False),
         sa.PrimaryKeyConstraint("id", name="pk_ai_prompts"),
         sa.UniqueConstraint("org_id", "name", "version", name="uq_ai_prompts_org_id_name_version"),
-        sa.UniqueConstraint("org_id", "name", "digest", name="uq_ai_prompts_org_id_name_digest"),
     )
 
 
