@@ -32,6 +32,8 @@ COMMANDS = [
     ("jobs", "watch"),
     ("jobs", "cancel"),
     ("jobs", "rerun"),
+    ("jobs", "callbacks"),
+    ("callback",),
     ("worker",),
     ("db", "upgrade"),
     ("db", "current"),

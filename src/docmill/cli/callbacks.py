@@ -7,7 +7,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from docmill.cli.errors import EXIT_FAILED, WrongUse
-from docmill.cli.output import Json, print_json, print_table, record, styled, when
+from docmill.cli.output import Json, print_json, print_table, printable, record, styled, when
 from docmill.cli.sources import STDIN
 
 MOST_READ = 16 * 1024 * 1024
@@ -86,5 +86,8 @@ def _read(file: str) -> bytes:
     """Its bytes, for they are what was signed; a little more than can be taken, so that too much is noticed."""
     if file == STDIN:
         return sys.stdin.buffer.read(MOST_READ)
-    with Path(file).open("rb") as opened:
-        return opened.read(MOST_READ)
+    try:
+        with Path(file).open("rb") as source:
+            return source.read(MOST_READ)
+    except OSError as error:
+        raise WrongUse(f"Cannot read {printable(file)}: {error.strerror}.") from error
