@@ -30,7 +30,7 @@ class SettingsInvalid(DocmillError):
 
 
 class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
 
 class PoolSection(_Section):
@@ -106,6 +106,8 @@ class Settings(BaseSettings):
         env_nested_delimiter="__",
         extra="forbid",
         frozen=True,
+        # What is wrong with a secret may be said, not the secret.
+        hide_input_in_errors=True,
         nested_model_default_partial_update=True,
     )
 

@@ -21,7 +21,7 @@ from docmill.services.callback_payload import DEEPEST, MOST_BYTES, CallbackInval
 from docmill.services.jobs import Jobs
 from docmill.templates.plan import Plan
 from docmill.testing.samples import Draft, make_plan
-from docmill.testing.world import World
+from docmill.testing.world import OTHER_ORG, World
 from docmill.webhooks.signatures import SignatureInvalid, signed_headers
 from tests.contract.outside import Outside, asking, outside
 
@@ -259,6 +259,8 @@ def test_stored_callbacks_can_be_listed(out: Outside) -> None:
         (None, "ask", Outcome.DUPLICATE),
     ]
     assert all(view.settled_at is not None for view in found)
+    assert out.callbacks.list(run.job.id, org_id=OTHER_ORG) == []
+    assert out.callbacks.list("nobody") == []
 
 
 # Tokens

@@ -22,6 +22,7 @@ from docmill.engine.pools import PoolSettings
 from docmill.engine.worker import Worker, WorkerSettings, default_pools
 from docmill.model.ids import DEFAULT_ORG, new_id
 from docmill.plugin import ApplyContext, Database, Registry, StepContext, entity_loader, processor, step
+from docmill.prompts.store import Prompts, resolve
 from docmill.services.callbacks import CallbackAnswer, Callbacks
 from docmill.services.jobs import Jobs
 from docmill.services.templates import Templates
@@ -111,7 +112,7 @@ def serving(
     pools = [pool for pool in default_pools() if pool.name != "external"]
     pools.append(PoolSettings(name="external", capacity=capacity))
     settings = WorkerSettings(run_dir=world.run_dir, lease=LEASE, drain_seconds=0.2, pools=pools)
-    worker = Worker(world.database, registry, settings)
+    worker = Worker(world.database, registry, settings, resolve)
     with ThreadPoolExecutor(1) as thread:
         end = thread.submit(lambda: asyncio.run(worker.run()))
         try:
@@ -183,6 +184,18 @@ def test_each_group_sees_what_the_one_before_it_wrote(world: World, tmp_path: Pa
         assert bench.finish(job_id) == "COMPLETED"
         notes = [dispatch.message["entity"]["notes"] for dispatch in bench.hub.dispatches()]
     assert notes == [[], ["done: ocr"], ["done: classify", "done: ocr"]]
+
+
+def test_prompts_are_sent_as_text_filled_in_with_the_fresh_entity(world: World, tmp_path: Path) -> None:
+    Prompts(world.database).put("match", "Known so far: {!entity.notes}")
+    with serving(world, tmp_path) as bench:
+        job_id = bench.submit(
+            template(call("ocr", ", group: 1, processor_method: note"), call("match", ", group: 2, prompt: match"))
+        )
+        assert bench.finish(job_id) == "COMPLETED"
+        first, second = bench.hub.dispatches()
+    assert first.steps[0]["prompt"] is None
+    assert "done: ocr" in second.steps[0]["prompt"]
 
 
 def test_a_group_larger_than_its_pool_is_not_split(world: World, tmp_path: Path) -> None:

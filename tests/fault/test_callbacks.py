@@ -15,6 +15,7 @@ from tests.fault import scenarios
 from tests.fault.conftest import OpenFleet, volume
 
 CLIENTS = 3
+SECRET = "whsec_" + "c3RhbmQtaW4g" * 3
 APPLIED = "select count(*) from processing_callbacks where outcome = 'applied'"
 
 
@@ -90,6 +91,28 @@ def test_a_storm_of_callbacks_moves_every_step_once(open_fleet: OpenFleet) -> No
         assert fleet.scalar("select count(*) from processing_callbacks where outcome = 'received'") == 0
         failures = "select count(*) from processing_job_steps where failures > 0"
         assert fleet.scalar(failures) == len(unlucky)
+
+
+@pytest.mark.parametrize("manner", ["doubled,shuffled,foreign,progress", "failed"])
+def test_a_hub_that_is_a_process_of_its_own_is_as_good(open_fleet: OpenFleet, tmp_path: Path, manner: str) -> None:
+    """Nothing is shared with it but the wire, its log and the way in."""
+    directory = tmp_path / "hub"
+    with open_fleet() as fleet:
+        process = fleet.start_process("docmill.testing.hub", str(directory), "--manner", manner, "--secret", SECRET)
+        fleet.until((directory / "hub.url").exists, "the hub to listen")
+        url = (directory / "hub.url").read_text()
+        fleet.register(fault_steps.SENT.replace("max_crashes", "backoff: 0.01, max_crashes"))
+        fleet.start(DOCMILL_EXECUTORS__HUB__SECRET=SECRET, DOCMILL_EXECUTORS__HUB__URL=url)
+        jobs = fleet.submit("fault sent", 3)
+        fleet.finish()
+        assert examine(fleet.database, fleet.witness) == []
+        done = "select count(*) from processing_jobs where status = 'COMPLETED'"
+        assert fleet.scalar(done) == len(jobs)
+        process.signal(signal.SIGTERM)
+        assert process.wait() == 0
+    logged = [json.loads(line) for line in (directory / "hub.log").read_text().splitlines()]
+    assert len(logged) >= 2 * len(jobs)
+    assert all(entry["headers"]["webhook-signature"].startswith("v1,") for entry in logged)
 
 
 def deliver(fleet: Fleet, name: str, callbacks: list[dict[str, object]]) -> None:

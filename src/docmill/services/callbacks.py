@@ -125,9 +125,13 @@ class Callbacks:
         completed = settled is CallbackOutcome.DUPLICATE and self._completed(target.job_id, target.step.position)
         return _answer(settled, COMPLETED if completed else "", code)
 
-    def list(self, job_id: str) -> Sequence[CallbackView]:
-        """All that came for a job, oldest first."""
-        query = select(callbacks).where(callbacks.c.job_id == canonical_id(job_id)).order_by(callbacks.c.id)
+    def list(self, job_id: str, *, org_id: str = DEFAULT_ORG) -> Sequence[CallbackView]:
+        """All that came for a job of this organisation, oldest first."""
+        found = canonical_id(job_id)
+        if found is None:
+            return []
+        query = select(callbacks).where(callbacks.c.job_id == found, callbacks.c.org_id == org_id)
+        query = query.order_by(callbacks.c.id)
         with self._database.read() as connection:
             return [_view(row) for row in connection.execute(query)]
 

@@ -149,6 +149,10 @@ class Fleet:
         armed = {"DOCMILL_FAILPOINT": failpoint} if failpoint else {}
         return self._spawn("docmill.testing.client_process", arguments, armed)
 
+    def start_process(self, module: str, *arguments: str, **environment: str) -> WorkerProcess:
+        """Start a module's `main` in the environment of this installation; gone with the test, if not before."""
+        return self._spawn(module, arguments, environment)
+
     def _spawn(self, module: str, arguments: Sequence[str], environment: Mapping[str, str]) -> WorkerProcess:
         pid = nursery().spawn(module, {**self._environment, **environment}, self.log, arguments)
         return WorkerProcess(pid, "", lambda: nursery().exit_code(pid))

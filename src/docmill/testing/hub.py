@@ -213,6 +213,9 @@ def main() -> None:
     from docmill.webhooks.signatures import read_secret
 
     die_with_parent(os.getppid())
+    ends = {signal.SIGTERM, signal.SIGINT}
+    # Before the first thread, which would otherwise be ended by them.
+    signal.pthread_sigmask(signal.SIG_BLOCK, ends)
     directory, *rest = sys.argv[1:]
     options = dict(_pairs(rest))
     manners = Manners([word for word in options.get("--manner", "").split(",") if word])
@@ -222,7 +225,7 @@ def main() -> None:
         if "--command" in options:
             deliver = by_command(shlex.split(options["--command"]))
         hub = Hub(Path(directory), deliver=deliver, script=manners, key=key)
-        signal.sigwait({signal.SIGTERM, signal.SIGINT})
+        signal.sigwait(ends)
         hub.close()
 
 
