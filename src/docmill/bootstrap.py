@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from docmill.templates.catalogue import Catalogue
 
 ENTRY_POINTS = "docmill.plugins"
+BUILT_IN = ("docmill.steps.check", "docmill.steps.finish", "docmill.steps.undo")
 
 
 class SchemaOutdated(DocmillError):
@@ -209,12 +210,7 @@ def plugin_modules(modules: tuple[str, ...]) -> tuple[str, ...]:
     """Where steps, processors and loaders are declared: built in, by entry point, and in these modules."""
     from importlib.metadata import entry_points
 
-    names = [
-        "docmill.steps.finish",
-        "docmill.steps.undo",
-        *(point.module for point in entry_points(group=ENTRY_POINTS)),
-        *modules,
-    ]
+    names = [*BUILT_IN, *(point.module for point in entry_points(group=ENTRY_POINTS)), *modules]
     return tuple(dict.fromkeys(names))
 
 

@@ -19,7 +19,7 @@ parameters so: what it does not ask for is not loaded. Plain `def` steps run in 
 """
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -27,6 +27,7 @@ from types import ModuleType
 from typing import Any, Protocol, TypeVar, overload
 
 from docmill.model.errors import Deferred, DocmillError, PermanentError, RetryableError
+from docmill.model.ids import derived_id
 from docmill.model.statuses import StepKind
 
 __all__ = [
@@ -35,10 +36,12 @@ __all__ = [
     "Deferred",
     "FollowUp",
     "PermanentError",
+    "Reconciled",
     "Registry",
     "RetryableError",
     "StepContext",
     "Wait",
+    "derived_id",
     "entity_loader",
     "processor",
     "step",
@@ -78,6 +81,22 @@ class Wait:
     """How long: a timedelta, or seconds."""
     note: Mapping[str, object] = field(default_factory=dict)
     """What to remember while waiting, such as the id the other side gave."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reconciled:
+    """What `ApplyContext.reconcile` did to a set of rows."""
+
+    written: int
+    """Rows that are new or were changed."""
+    unchanged: int
+    """Rows that were there already, as they are."""
+    removed: int
+    """Rows that are no longer produced and that nobody can be using."""
+    kept: tuple[str, ...]
+    """Keys of rows that are no longer produced and stay, for something may be using them. A later call removes them."""
+    busy: bool
+    """Whether they stay because another job of the entity is active, and not because a foreign key points at them."""
 
 
 class StepContext(Protocol):
@@ -166,6 +185,26 @@ class ApplyContext(Protocol):
 
     def follow_up(self, job: FollowUp) -> None:
         """Submit this job in the same transaction."""
+
+    def reconcile(
+        self,
+        table: str,
+        *,
+        scope: Mapping[str, object],
+        rows: Sequence[Mapping[str, object]],
+        key: str = "id",
+        superseded: str | None = None,
+        used_by: Sequence[tuple[str, str]] = (),
+    ) -> Reconciled:
+        """Make `rows` the rows of this scope, without taking away any that a later stage may be using.
+
+        Rows are known by `key`, which a rerun must produce again: make it with `derived_id`. Rows that are there as
+        they should be are not touched. Those of the scope (columns and their values, such as `{"book_id": …}`) that
+        are no longer produced are removed, but only while no other job of the entity is active and no foreign key
+        points at them; otherwise they stay until a later call finds them unused. `superseded` names a nullable
+        column that then tells them apart: it holds the time since when they are stale, and null for rows that are
+        not. `used_by` names further entities, (type, id), whose jobs use the rows.
+        """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

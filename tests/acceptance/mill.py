@@ -203,5 +203,5 @@ def environment(folder: Path, **more: str) -> dict[str, str]:
 def store_templates(mill: Mill) -> None:
     """Store all of TEMPLATES."""
     files = [mill.write(f"{name}.yaml", text) for name, text in TEMPLATES.items()]
-    answer = mill("templates", "add", *files)
+    answer = mill("templates", "import", *files)
     assert answer.code == 0, answer

@@ -157,7 +157,7 @@ def test_a_bad_submission_is_wrong_use_and_leaves_nothing(mill: Mill, arguments:
 def test_submitting_by_file_says_how(mill: Mill) -> None:
     answer = mill("jobs", "submit", "plain.yaml", "document:1")
     assert answer.code == 2
-    assert "docmill templates add plain.yaml" in answer.err
+    assert "docmill templates import plain.yaml" in answer.err
 
 
 @pytest.mark.parametrize("command", ["show", "watch", "cancel", "rerun"])

@@ -196,18 +196,18 @@ def test_a_template_that_names_an_unknown_prompt_is_refused_where_prompts_are_kn
     mill.write("asking.yaml", ASKING.replace("PROMPT", "Aks"))
     assert mill("templates", "validate", "asking.yaml").code == 0
     (prompt_id,) = stored(mill, "Ask", ASK)
-    refused = mill("templates", "add", "asking.yaml")
+    refused = mill("templates", "import", "asking.yaml")
     assert refused.code == 2
     assert "steps[0].prompt: There is no prompt 'Aks'. Did you mean 'Ask'? [unknown_prompt]" in refused.err
     for reference in ("Ask", prompt_id):
         mill.write("asking.yaml", ASKING.replace("PROMPT", reference))
-        assert mill("templates", "add", "asking.yaml").code == 0
+        assert mill("templates", "import", "asking.yaml").code == 0
 
 
 def test_a_step_gets_the_prompt_as_it_is_when_it_runs(either: Mill, worker: Worker) -> None:
     stored(either, "Ask", "Old.")
     either.write("asking.yaml", ASKING.replace("PROMPT", "Ask"))
-    assert either("templates", "add", "asking.yaml").code == 0
+    assert either("templates", "import", "asking.yaml").code == 0
     job = either.submit("asking")
     (newest,) = stored(either, "Ask", "{!entityType} {!entityId} is {!entity.code}.")
     worker(either)

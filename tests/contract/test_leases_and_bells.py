@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 from pathlib import Path
 from threading import Event
 
@@ -23,7 +24,7 @@ from docmill.testing.world import World
 
 def heartbeat(world: World, lease: Lease, ids: list[str], settings: LeaseSettings | None = None) -> Heartbeat:
     settings = settings or LeaseSettings(duration=60.0, heartbeat=0.02)
-    return Heartbeat(world.database, settings, lease, on_new_id=ids.append)
+    return Heartbeat(world.database, settings, lease, on_new_id=ids.append, beats=count().__next__)
 
 
 def expiry(world: World, worker_id: str) -> object:
@@ -53,6 +54,7 @@ def test_the_lock_file_comes_before_the_row(world: World) -> None:
         LeaseSettings(),
         Lease(60.0),
         on_new_id=lambda id_: seen.append(len(alive_workers(world.database))),
+        beats=count().__next__,
     )
     beat.register()
     assert seen == [before]

@@ -212,7 +212,7 @@ def test_the_same_content_is_the_same_version(templates: Templates) -> None:
     assert templates.register(compiled(single_step())) == first
     assert templates.find("single-step") == changed
     assert templates.find("single-step", 1) == first
-    assert templates.list() == [changed]
+    assert [each.template for each in templates.list()] == [changed]
 
 
 def test_a_plan_comes_back_as_it_was_compiled(templates: Templates) -> None:
@@ -222,9 +222,11 @@ def test_a_plan_comes_back_as_it_was_compiled(templates: Templates) -> None:
 
 def test_an_unknown_template_is_not_found(templates: Templates) -> None:
     templates.register(compiled(single_step()))
-    for name, version in (("nothing", None), ("single-step", 9)):
-        with pytest.raises(NotFound, match="templates list"):
-            templates.find(name, version)
+    for name, says in (("nothing", "'nothing'. `docmill templates list`"), ("singel-step", "mean 'single-step'")):
+        with pytest.raises(NotFound, match=says):
+            templates.find(name)
+    with pytest.raises(NotFound, match="no version 9 of the template 'single-step'"):
+        templates.find("single-step", 9)
     for template_id in (new_id(), "nonsense"):
         with pytest.raises(NotFound):
             templates.plan(template_id)

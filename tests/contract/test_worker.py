@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from datetime import datetime, timedelta
 from pathlib import Path
 from threading import Event, current_thread
 
@@ -14,14 +15,26 @@ from sqlalchemy import select
 
 import docmill.steps.finish
 from docmill.db.database import Database
-from docmill.db.tables import jobs
+from docmill.db.tables import jobs, workers
 from docmill.engine import failpoints
+from docmill.engine.batch import Batch
 from docmill.engine.lease import LeaseSettings
 from docmill.engine.worker import Worker, WorkerSettings
 from docmill.model.errors import DatabaseUnavailable
-from docmill.plugin import ApplyContext, FollowUp, Registry, RetryableError, StepContext, processor, step
+from docmill.plugin import (
+    ApplyContext,
+    FollowUp,
+    Registry,
+    RetryableError,
+    StepContext,
+    entity_loader,
+    processor,
+    step,
+)
+from docmill.plugin import Database as PluginDatabase
 from docmill.templates.catalogue import Catalogue
 from docmill.templates.compile import compile_template
+from docmill.templates.plan import Plan
 from docmill.testing.samples import Draft, make_plan
 from docmill.testing.waiting import until
 from docmill.testing.world import World
@@ -69,12 +82,20 @@ steps:
 
 
 @contextmanager
-def serving(database: Database, run_dir: Path, *, drain: float = 0.2) -> Iterator[tuple[Worker, "Future[None]"]]:
+def serving(
+    database: Database,
+    run_dir: Path,
+    *,
+    drain: float = 0.2,
+    lease: LeaseSettings = LEASE,
+    read_patience: float = 60.0,
+) -> Iterator[tuple[Worker, "Future[None]"]]:
     """A worker in a thread of its own, and its end."""
     registry = Registry()
     for module in (sys.modules[__name__], docmill.steps.finish):
         registry.add_module(module)
-    worker = Worker(database, registry, WorkerSettings(run_dir=run_dir, lease=LEASE, drain_seconds=drain))
+    settings = WorkerSettings(run_dir=run_dir, lease=lease, drain_seconds=drain, read_patience=read_patience)
+    worker = Worker(database, registry, settings)
     with ThreadPoolExecutor(1) as thread:
         end = thread.submit(lambda: asyncio.run(worker.run()))
         try:
@@ -140,3 +161,111 @@ def test_a_follow_up_that_the_compute_wanted_survives_a_failed_apply(world: Worl
         with world.looking() as connection:
             query = select(jobs.c.parent_job_id).where(jobs.c.id != job_id)
             assert list(connection.execute(query).scalars()) == [job_id]
+
+
+@step("blocks")
+async def blocks(ctx: StepContext) -> dict[str, object]:
+    """Stops the loop until it may go on, as a computation would."""
+    _running.set()
+    _go_on.wait(60)
+    return {}
+
+
+@step("blocks a thread")
+def blocks_a_thread(ctx: StepContext) -> dict[str, object]:
+    """The same, where it harms nobody."""
+    _running.set()
+    _go_on.wait(60)
+    return {}
+
+
+_running, _go_on = Event(), Event()
+SHORT = LeaseSettings(duration=0.8, heartbeat=0.1, sweep=0.1, loop_patience=0.5)
+
+
+@entity_loader("document")
+def load(db: PluginDatabase, entity_id: str) -> dict[str, object]:
+    """Hangs for some, and never looks at the database."""
+    if entity_id in _hanging:
+        _asked[entity_id] += 1
+        _go_on.wait(60)
+    return {"id": entity_id}
+
+
+@step("looks")
+async def looks(ctx: StepContext, entity: dict[str, object]) -> object:
+    """Needs its entity."""
+    return entity["id"]
+
+
+_hanging: set[str] = set()
+
+
+@pytest.fixture
+def going() -> Iterator[None]:
+    """The steps above are held until the test lets them go on."""
+    _hanging.clear()
+    for event in (_running, _go_on):
+        event.clear()
+    yield
+    _go_on.set()
+
+
+@pytest.mark.usefixtures("going")
+def test_a_worker_whose_loop_is_blocked_gives_up_its_steps_until_it_turns_again(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    job_id = world.submit(_plan("blocks"))
+    with serving(world.database, world.run_dir, lease=SHORT):
+        assert _running.wait(30)
+        # Somebody else declares it dead and gives its step back.
+        until(lambda: world.sweep(queues=()).dead, 30.0, what="the lease to run out")
+        assert world.steps(job_id)["a"].crashes == 1
+        assert "stood still" in caplog.text
+        _go_on.set()
+        until(lambda: world.job(job_id).status == "COMPLETED", 30.0, what="the worker to serve again")
+
+
+@pytest.mark.usefixtures("going")
+def test_a_worker_is_not_given_up_for_a_step_that_blocks_a_thread(world: World) -> None:
+    job_id = world.submit(_plan("blocks a thread"))
+    with serving(world.database, world.run_dir, lease=SHORT):
+        assert _running.wait(30)
+        began = _lease_ends(world)
+        until(lambda: _lease_ends(world) - began > timedelta(seconds=3), 30.0, what="several leases to pass")
+        assert world.sweep(queues=()).dead == ()
+        _go_on.set()
+        until(lambda: world.job(job_id).status == "COMPLETED", 30.0, what="the job to complete")
+    assert world.steps(job_id)["a"].crashes == 0
+
+
+@pytest.mark.usefixtures("going")
+def test_loaders_that_hang_fail_their_own_steps_and_hold_up_no_others(world: World) -> None:
+    hanging = [world.new_job(_plan("looks")) for _ in range(3)]
+    _hanging.update(job.entity_id for job in hanging)
+    world.commit(Batch(submissions=hanging))
+    with serving(world.database, world.run_dir, lease=SHORT, read_patience=0.3):
+        # More of them than there are threads that read.
+        until(lambda: all(_asked[job.id] for job in hanging), 30.0, what="all of them to hang")
+        healthy = world.submit(_plan("looks"))
+        until(lambda: world.job(healthy).status == "COMPLETED", 30.0, what="the healthy one to complete")
+        until(lambda: all(_error(world, job.id) for job in hanging), 30.0, what="the others to fail")
+        assert "was given up" in _error(world, hanging[0].id)
+        _go_on.set()
+        until(lambda: {world.job(job.id).status for job in hanging} == {"COMPLETED"}, 30.0, what="a new attempt")
+
+
+def _error(world: World, job_id: str) -> str:
+    found = world.steps(job_id)["a"]
+    return str(found.error["message"]) if found.failures else ""
+
+
+def _plan(step_type: str) -> Plan:
+    first = Draft(key="a", step_type=step_type, backoff=0.5, max_attempts=100)
+    return make_plan([first], finish=Draft(key="finish", step_type="FinishProcessing"))
+
+
+def _lease_ends(world: World) -> datetime:
+    with world.looking() as connection:
+        ends: datetime = connection.execute(select(workers.c.expires_at).where(workers.c.pid > 1)).scalar_one()
+    return ends

@@ -62,7 +62,7 @@ def submit(
     """
     from docmill.cli.metadata import parse_metadata
     from docmill.cli.opening import opened
-    from docmill.cli.templates import find_template, looks_like_file
+    from docmill.cli.template_names import find_template, looks_like_file
     from docmill.model.errors import NotFound
     from docmill.services.submission import new_job
 
@@ -79,7 +79,7 @@ def submit(
             if not looks_like_file(template):
                 raise
             raise NotFound(
-                f"{template} is a file; store it with `docmill templates add {template}`, then submit by its name."
+                f"{template} is a file; store it with `docmill templates import {template}`, then submit by its name."
             ) from error
         jobs = [
             new_job(version, name, job_id=id, title=title, priority=priority, metadata=data, file_type=file_type)

@@ -14,7 +14,7 @@ from docmill.cli.sources import STDIN
 
 EXAMPLES = """\
 Examples:
-  docmill templates add invoice.yaml         store a template
+  docmill templates import invoice.yaml      store a template
   docmill prompts set InvoiceTotal ask.txt   store what a model is asked
   docmill jobs submit invoice document:42    start a job for one document
   docmill worker                             run what is due, until Ctrl-C

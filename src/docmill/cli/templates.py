@@ -1,25 +1,31 @@
-"""`docmill templates`: check, draw, store and list process templates."""
+"""`docmill templates`: check, draw, store, list, compare and write out process templates."""
 
 import sys
-from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from collections import Counter
+from typing import Annotated
 
 from cyclopts import App, Parameter
 
 from docmill.cli.errors import EXIT_WRONG_USE, WrongUse, report
-from docmill.cli.output import Json, counted, print_json, print_table, printable, record, when
-from docmill.cli.sources import read_text, split_version
+from docmill.cli.output import Json, counted, print_json, print_table, record, when
+from docmill.cli.template_changes import sides, tell
+from docmill.cli.template_files import (
+    FILES_HELP,
+    Files,
+    Invalid,
+    compiled_source,
+    compiled_sources,
+    fault_lines,
+    installed_catalogue,
+    one_source,
+    shipped_sources,
+    sources_of,
+)
+from docmill.cli.template_names import find_template, looks_like_file
 
-if TYPE_CHECKING:
-    from docmill.services.templates import Templates, TemplateVersion
-    from docmill.templates.catalogue import Catalogue
-    from docmill.templates.compile import CompiledTemplate
-    from docmill.templates.faults import TemplateInvalid
+app = App(name="templates", help="Check, show, store, compare and export process templates.")
 
-app = App(name="templates", help="Check, show, store and list process templates.")
-
-Files = Annotated[tuple[str, ...], Parameter(name="FILE", required=True, help="Template files; - reads stdin.")]
+STORED_HELP = "A stored template: NAME for its newest version, or NAME@VERSION."
 
 
 @app.command(usage="docmill templates validate [OPTIONS] FILE...")
@@ -31,12 +37,13 @@ def validate(files: Files, /, *, json: Json = False) -> int:
     """
     from docmill.templates.faults import TemplateInvalid
 
-    catalogue = _catalogue()
+    catalogue = installed_catalogue()
     results: list[dict[str, object]] = []
     faults = 0
-    for file in files:
+    for source in sources_of(files):
+        file = source.label
         try:
-            plan = _compile(file, catalogue).plan
+            plan = compiled_source(source, catalogue).plan
         except TemplateInvalid as error:
             faults += len(error.faults)
             results.append({"file": file, "valid": False, "faults": [record(fault) for fault in error.faults]})
@@ -52,7 +59,7 @@ def validate(files: Files, /, *, json: Json = False) -> int:
         return 0
     bad = sum(not result["valid"] for result in results)
     summary = f"{counted(faults, 'fault')} in {bad} of {counted(len(results), 'file')}."
-    report(_Invalid(summary), as_json=json)
+    report(Invalid(summary), as_json=json)
     return EXIT_WRONG_USE
 
 
@@ -74,7 +81,7 @@ def show(
 
     stored: dict[str, object] | None = None
     if looks_like_file(template):
-        compiled = compiled_files([template], _catalogue(), verb="drawn", json=json)
+        compiled = compiled_sources([one_source(template)], installed_catalogue(), verb="drawn", json=json)
         if compiled is None:
             return EXIT_WRONG_USE
         document = compiled[0].document
@@ -94,20 +101,42 @@ def show(
     return 0
 
 
-@app.command(usage="docmill templates add [OPTIONS] FILE...")
-def add(files: Files, /, *, json: Json = False) -> int:
-    """Store templates.
+@app.command(name="import", usage="docmill templates import [OPTIONS] FILE...")
+def import_templates(
+    files: Annotated[tuple[str, ...], Parameter(name="FILE", help=FILES_HELP, show_default=False)] = (),
+    /,
+    *,
+    shipped: Annotated[
+        tuple[str, ...],
+        Parameter(
+            metavar="NAME",
+            negative="",
+            consume_multiple=False,
+            help="A template that comes with Docmill; may be given several times.",
+        ),
+    ] = (),
+    json: Json = False,
+) -> int:
+    """Store templates, all or none.
 
-    A changed one becomes a new version, an unchanged one is left as it is. All files are checked first: if one has a
-    fault, none is stored.
+    A changed one becomes a new version, an unchanged one is left as it is; running jobs keep theirs. All are checked
+    first: if one has a fault, none is stored.
     """
     from docmill.cli.opening import opened
 
+    if not files and not shipped:
+        raise WrongUse("Name the template files to store, or --shipped NAME. See `docmill templates import --help`.")
     with opened() as installation:
-        compiled = compiled_files(files, installation.catalogue, verb="stored", json=json)
+        sources = sources_of(files) + shipped_sources(shipped)
+        compiled = compiled_sources(sources, installation.catalogue, verb="stored", json=json)
         if compiled is None:
             return EXIT_WRONG_USE
-        added = [installation.templates.add(template) for template in compiled]
+        name, times = Counter(template.plan.name for template in compiled).most_common(1)[0]
+        if times > 1:
+            raise WrongUse(
+                f"{times} of these files hold the template {name!r}; none was stored. Name only one of them."
+            )
+        added = installation.templates.add_all(compiled)
     if json:
         print_json({"templates": [record(entry.template, new=entry.new) for entry in added]})
         return 0
@@ -117,85 +146,194 @@ def add(files: Files, /, *, json: Json = False) -> int:
     return 0
 
 
+@app.command
+def export(
+    template: Annotated[str, Parameter(name="NAME", help=STORED_HELP)],
+    /,
+    *,
+    out: Annotated[
+        str | None, Parameter(metavar="FILE", help="Write to this file instead of stdout.", show_default=False)
+    ] = None,
+    json: Json = False,
+) -> int:
+    """Write a stored template as YAML.
+
+    Importing the file gives the same template again. Defaults are left out; comments of the file it came from are
+    not kept.
+    """
+    from docmill.cli.opening import opened
+    from docmill.templates.export import export_template
+
+    with opened() as installation:
+        version = find_template(installation.templates, template)
+        text = export_template(installation.templates.plan(version.id), catalogue=installation.catalogue)
+    if out is not None:
+        with open(out, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+    if json:
+        print_json({"template": record(version), "text": text})
+    elif out is None:
+        sys.stdout.write(text)
+    return 0
+
+
+@app.command(usage="docmill templates diff [OPTIONS] NAME [A] [B]")
+def diff(
+    template: Annotated[str, Parameter(name="NAME", help=f"{STORED_HELP} Or a file.")],
+    first: Annotated[str | None, Parameter(name="A", help="A version or a file.", show_default=False)] = None,
+    second: Annotated[str | None, Parameter(name="B", help="A version or a file.", show_default=False)] = None,
+    /,
+    *,
+    json: Json = False,
+) -> int:
+    """Say what changed between two templates.
+
+    NAME alone: between the version before and this one; a file alone: between what is stored and the file. NAME A:
+    from version A to NAME, or from NAME to the file A. NAME A B: from A to B. Exit code 0 if they are the same, 1 if
+    they differ.
+    """
+    from docmill.cli.opening import opened
+
+    with opened() as installation:
+        old, new = sides(installation, template, first, second)
+    return tell(old, new, json=json)
+
+
 @app.command(name="list")
 def list_templates(*, json: Json = False) -> int:
-    """List the stored templates, each with its newest version."""
+    """List the stored templates, each with its newest version and its unfinished jobs."""
     from docmill.cli.opening import opened
 
     with opened() as installation:
         found = installation.templates.list()
     if json:
-        print_json({"templates": [record(template) for template in found]})
+        print_json(
+            {
+                "templates": [
+                    record(each.template, versions=each.versions, steps=each.steps, active_jobs=each.active_jobs)
+                    for each in found
+                ]
+            }
+        )
     elif found:
-        rows = [(t.name, str(t.version), t.processable_type, t.task_type, when(t.created_at)) for t in found]
-        print_table(("NAME", "VERSION", "PROCESSES", "TASK", "STORED"), rows, give_way=("NAME", "TASK"))
+        rows = [
+            (
+                each.template.name,
+                str(each.template.version),
+                str(each.steps),
+                str(each.active_jobs),
+                each.template.processable_type,
+                each.template.task_type,
+                when(each.template.created_at),
+            )
+            for each in found
+        ]
+        heads = ("NAME", "VERSION", "STEPS", "ACTIVE", "PROCESSES", "TASK", "STORED")
+        print_table(heads, rows, give_way=("NAME", "TASK", "PROCESSES"))
     else:
-        print("No templates yet. Store one with `docmill templates add FILE`.", file=sys.stderr)
+        print("No templates yet. Store one with `docmill templates import FILE`.", file=sys.stderr)
     return 0
 
 
-class _Invalid(WrongUse):
-    """Some of the files have faults; each was listed."""
+@app.command
+def versions(
+    template: Annotated[str, Parameter(name="NAME", help="A stored template.")], /, *, json: Json = False
+) -> int:
+    """List the versions of a stored template, the newest first."""
+    from docmill.cli.opening import opened
 
-    code = "template_invalid"
-
-
-def find_template(templates: "Templates", name: str) -> "TemplateVersion":
-    """The template that `NAME` or `NAME@VERSION` means."""
-    return templates.find(*split_version(name))
-
-
-def looks_like_file(name: str) -> bool:
-    """Whether the person means a file rather than a stored template."""
-    return "/" in name or name.endswith((".yaml", ".yml")) or Path(name).is_file()
-
-
-def fault_lines(error: "TemplateInvalid") -> list[str]:
-    """Every fault as editors and terminals understand it: FILE:LINE:COLUMN: message."""
-    return [
-        f"{error.source}:{fault.line}:{fault.column}: {_place(fault.path)}{printable(fault.message)} [{fault.code}]"
-        for fault in error.faults
-    ]
-
-
-def _place(path: str) -> str:
-    return f"{printable(path)}: " if path else ""
-
-
-def compiled_files(
-    files: Sequence[str], catalogue: "Catalogue", *, verb: str, json: bool
-) -> "list[CompiledTemplate] | None":
-    """All of them compiled; None if one has faults, which have been told on stderr."""
-    from docmill.templates.faults import TemplateInvalid
-
-    compiled, refused = [], []
-    for file in files:
-        try:
-            compiled.append(_compile(file, catalogue))
-        except TemplateInvalid as error:
-            refused.append(error)
-    if not refused:
-        return compiled
-    count = sum(len(each.faults) for each in refused)
-    summary = f"{counted(count, 'fault')} in {len(refused)} of {counted(len(files), 'file')}; none was {verb}."
+    with opened() as installation:
+        found = installation.templates.versions(template)
     if json:
-        faults = [record(fault, file=each.source) for each in refused for fault in each.faults]
-        report(_Invalid(summary, faults=faults), as_json=True)
+        rows = [record(each.template, steps=each.steps, active_jobs=each.active_jobs) for each in found]
+        print_json({"versions": rows})
+        return 0
+    print_table(
+        ("VERSION", "STEPS", "ACTIVE", "STORED", "DIGEST"),
+        [
+            (
+                str(each.template.version),
+                str(each.steps),
+                str(each.active_jobs),
+                when(each.template.created_at),
+                each.template.digest[:12],
+            )
+            for each in found
+        ],
+    )
+    return 0
+
+
+@app.command
+def uses(
+    *,
+    step_type: Annotated[
+        str | None, Parameter(name="--type", metavar="TYPE", help="A step type.", show_default=False)
+    ] = None,
+    prompt: Annotated[
+        str | None,
+        Parameter(metavar="PROMPT", help="Name or id of a prompt, as templates write it.", show_default=False),
+    ] = None,
+    processor: Annotated[
+        str | None, Parameter(metavar="METHOD", help="A processor: METHOD or SERVICE.METHOD.", show_default=False)
+    ] = None,
+    old: Annotated[bool, Parameter(negative="", help="Also look at versions that new jobs no longer take.")] = False,
+    json: Json = False,
+) -> int:
+    """List the steps of stored templates that use a step type, a prompt or a processor."""
+    from docmill.cli.opening import opened
+
+    if step_type is prompt is processor is None:
+        raise WrongUse("Say what is used: --type, --prompt or --processor.")
+    with opened() as installation:
+        asked = installation.templates.uses(step_type=step_type, prompt=prompt, processor=processor)
+    found = [use for use in asked if use.newest or old]
+    if json:
+        print_json({"uses": [record(use) for use in found]})
+    elif found:
+        rows = [(use.name, str(use.version), use.step_key) for use in found]
+        print_table(("NAME", "VERSION", "STEP"), rows, give_way=("NAME", "STEP"))
     else:
-        for each in refused:
-            print("\n".join(fault_lines(each)), file=sys.stderr)
-        report(_Invalid(summary), as_json=False)
-    return None
+        print("Nothing uses it.", file=sys.stderr)
+    return 0
 
 
-def _compile(file: str, catalogue: "Catalogue") -> "CompiledTemplate":
-    from docmill.templates.compile import compile_template
+@app.command
+def shipped(
+    name: Annotated[str | None, Parameter(name="NAME", help="Print this one as YAML.", show_default=False)] = None,
+    /,
+    *,
+    json: Json = False,
+) -> int:
+    """List the templates that come with Docmill, and what each needs that is not installed here.
 
-    return compile_template(read_text(file), catalogue=catalogue, source=file)
+    None is stored by itself: `docmill templates import --shipped NAME` does it.
+    """
+    from docmill.cli.opening import opened
+    from docmill.templates.catalogue import Catalogue
+    from docmill.templates.shipped import missing, shipped_names
 
-
-def _catalogue() -> "Catalogue":
-    from docmill.bootstrap import catalogue_of, load_registry
-    from docmill.cli.opening import read_settings
-
-    return catalogue_of(load_registry(read_settings().plugins))
+    with opened() as installation:
+        catalogue = installation.catalogue
+    sources = shipped_sources([name] if name else shipped_names())
+    plans = [compiled_source(source, Catalogue.permissive()).plan for source in sources]
+    if json:
+        facts = [
+            {
+                **{key: getattr(plan, key) for key in ("name", "description", "processable_type", "task_type")},
+                "steps": len(plan.steps),
+                "missing": missing(plan, catalogue),
+                **({"text": source.text} if name else {}),
+            }
+            for source, plan in zip(sources, plans, strict=True)
+        ]
+        print_json(facts[0] if name else {"templates": facts})
+    elif name:
+        sys.stdout.write(sources[0].text)
+    else:
+        rows = [
+            (plan.name, plan.processable_type, str(len(plan.steps)), ", ".join(missing(plan, catalogue)) or "ready")
+            for plan in plans
+        ]
+        print_table(("NAME", "PROCESSES", "STEPS", "MISSING"), rows, give_way=("MISSING",))
+    return 0

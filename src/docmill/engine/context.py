@@ -2,7 +2,7 @@
 
 import inspect
 import re
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from functools import lru_cache
@@ -13,10 +13,12 @@ from sqlalchemy import Connection, TextClause, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from docmill.engine.batch import StepRun
+from docmill.engine.reconcile import RowSet, reconcile
 from docmill.engine.retry import attempt_settings
+from docmill.engine.write_only import WriteOnlyDatabase
 from docmill.model.errors import PermanentError
 from docmill.model.tokens import Tokens
-from docmill.plugin import Database, FollowUp
+from docmill.plugin import FollowUp, Reconciled
 
 T = TypeVar("T")
 
@@ -29,6 +31,9 @@ class Services(Protocol):
 
     async def load_parts(self, run: StepRun) -> dict[str, object]:
         """The stored parts of this step."""
+
+    def check_lease(self, run: StepRun) -> None:
+        """Raises LeaseLost when the step is not surely still ours."""
 
     async def store_part(self, run: StepRun, name: str, value: str) -> None:
         """Store a part durably; raises LeaseLost when the step is no longer ours."""
@@ -89,6 +94,8 @@ class Context:
             self._parts = await self._services.load_parts(self._run)
         if name in self._parts:
             return self._parts[name]  # type: ignore[return-value]  # stored by an earlier call of the same code
+        # A process that was stopped in the middle of its parts wakes here: what others have done is not paid for again.
+        self._services.check_lease(self._run)
         outcome = compute()
         value = await outcome if inspect.isawaitable(outcome) else outcome
         stored = to_json(value, f"the part {name!r}")
@@ -138,6 +145,15 @@ class AppliedDatabase:
         if self.error is not None:
             raise self.error
 
+    def full(self) -> "AppliedDatabase":
+        """This one can be read."""
+        return self
+
+    @property
+    def kind(self) -> str:
+        """The name of the database's dialect."""
+        return self._connection.dialect.name
+
     def execute(self, statement: Any, parameters: Any = None) -> Any:
         prepared = _prepared(statement) if isinstance(statement, str) else statement
         try:
@@ -160,7 +176,8 @@ class AppliedDatabase:
 class Applying:
     """`ApplyContext` for one apply."""
 
-    def __init__(self, run: StepRun, database: Database, now: datetime) -> None:
+    def __init__(self, run: StepRun, database: AppliedDatabase | WriteOnlyDatabase, now: datetime) -> None:
+        self._run = run
         self.db = database
         self.job_id = run.job.id
         self.org_id = run.job.org_id
@@ -174,3 +191,17 @@ class Applying:
 
     def follow_up(self, job: FollowUp) -> None:
         self.follow_ups.append(job)
+
+    def reconcile(
+        self,
+        table: str,
+        *,
+        scope: Mapping[str, object],
+        rows: Sequence[Mapping[str, object]],
+        key: str = "id",
+        superseded: str | None = None,
+        used_by: Sequence[tuple[str, str]] = (),
+    ) -> Reconciled:
+        database = self.db.full()
+        wanted = RowSet(table=table, key=key, scope=scope, rows=rows, superseded=superseded)
+        return reconcile(database, database.kind, self._run.job, wanted, used_by=used_by, now=self.now)

@@ -20,6 +20,7 @@ from docmill.db.database import Database, is_transient
 from docmill.db.tables import workers
 from docmill.db.tables.workers import WorkerStatus
 from docmill.engine.failpoints import failpoint
+from docmill.engine.pulse import Watch
 from docmill.model.errors import DatabaseUnavailable
 from docmill.model.ids import new_id
 
@@ -36,6 +37,8 @@ class LeaseSettings:
     duration: float = 30.0
     heartbeat: float = 10.0
     sweep: float = 1.0
+    loop_patience: float = 30.0
+    """How long the event loop may stand still until its worker is given up; never less than `duration`."""
 
 
 def boot_id() -> str:
@@ -102,12 +105,19 @@ class Heartbeat:
     """The thread that registers the worker and renews its lease."""
 
     def __init__(
-        self, database: Database, settings: LeaseSettings, lease: Lease, *, on_new_id: Callable[[str], None]
+        self,
+        database: Database,
+        settings: LeaseSettings,
+        lease: Lease,
+        *,
+        on_new_id: Callable[[str], None],
+        beats: Callable[[], int],
     ) -> None:
         self._database = database
         self._settings = settings
         self._lease = lease
         self._on_new_id = on_new_id
+        self._loop = Watch(beats, max(settings.loop_patience, settings.duration))
         self._stop = Event()
         self._thread = Thread(target=self._run_forever, name="docmill-heartbeat", daemon=True)
         self.on_death: Callable[[BaseException], None] = lambda error: None
@@ -167,6 +177,8 @@ class Heartbeat:
     def _run(self) -> None:
         delay = self._settings.heartbeat
         while not self._stop.wait(delay):
+            if not self._loop.look(delay):
+                continue
             try:
                 if not self._renew():
                     self.register()

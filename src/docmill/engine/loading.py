@@ -1,9 +1,7 @@
 """What a step starts from: entity, results of earlier steps, prompt, stored parts. Read on two threads of their own."""
 
-import asyncio
 import logging
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from threading import Event
 from typing import Protocol, TypeVar
@@ -15,6 +13,7 @@ from docmill.db.database import Database, is_transient
 from docmill.db.tables import job_steps, step_parts
 from docmill.engine.batch import StepRun
 from docmill.engine.context import AppliedDatabase
+from docmill.engine.readers import Read, Readers
 from docmill.model.errors import DatabaseUnavailable, PermanentError
 from docmill.model.statuses import StepStatus
 from docmill.plugin import Registry
@@ -68,11 +67,19 @@ class PromptResolver(Protocol):
 class Loader:
     """Reads on behalf of the runner; a consistent look per step, freshly taken."""
 
-    def __init__(self, database: Database, registry: Registry, resolver: PromptResolver | None = None) -> None:
+    def __init__(
+        self,
+        database: Database,
+        registry: Registry,
+        resolver: PromptResolver | None = None,
+        *,
+        patience: float,
+        database_answers: Callable[[], bool],
+    ) -> None:
         self._database = database
         self._registry = registry
         self._resolver = resolver
-        self._threads = ThreadPoolExecutor(_READERS, thread_name_prefix="docmill-reader")
+        self._readers = Readers(_READERS, patience=patience, database_answers=database_answers)
         self._closing = Event()
 
     async def read(self, work: Callable[[Connection], T]) -> T:
@@ -80,13 +87,13 @@ class Loader:
 
         An outage must not cost a step one of its attempts: the database is no part of what the step does.
         """
-        return await asyncio.get_running_loop().run_in_executor(self._threads, self._persist, work)
+        return await self._readers.run(lambda read: self._persist(read, work))
 
-    def _persist(self, work: Callable[[Connection], T]) -> T:
+    def _persist(self, read: Read[T], work: Callable[[Connection], T]) -> T:
         pause = 0.02
         while True:
             try:
-                with self._database.read() as connection:
+                with read.timed(), self._database.read() as connection:
                     return work(connection)
             except Exception as error:
                 transient = isinstance(error, DatabaseUnavailable) or is_transient(error)
@@ -165,4 +172,4 @@ class Loader:
 
     def close(self) -> None:
         self._closing.set()
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._readers.close()

@@ -9,6 +9,7 @@ import orjson
 
 from docmill.engine.decide import SUSPECT_CRASHES, Transition, decide
 from docmill.engine.events import Answered, Checkpointed, Completed, Crashed, Event, Failed, Rerun, Suspended
+from docmill.engine.sql.entities import entity_slot
 from docmill.engine.sql.rows import CLEAR, EventWrite, JobHead, JobWrite, NewJobRow, StepWrite
 from docmill.engine.state import JobState, StepState
 from docmill.model.statuses import StepStatus
@@ -105,6 +106,12 @@ class LockedJob:
     def changed(self) -> bool:
         """Whether there is anything to write."""
         return self.state is not self.was.state and self.state != self.was.state
+
+    @property
+    def entity_slot(self) -> int:
+        """The number of the lock on the entity that the job is about."""
+        head = self.was.head
+        return entity_slot(head.org_id, head.entity_type, head.entity_id)
 
     @property
     def left_waiting(self) -> list[int]:

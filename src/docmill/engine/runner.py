@@ -214,8 +214,7 @@ class Runner:
             prompt = await self._loader.prompt(run, scope.entity)
             context.prompt, context.prompt_id = prompt.text, prompt.prompt_id
         # A process that was stopped wakes with steps that others have long done: they must not be paid for again.
-        if not self._lease.covers(run.state.worker):
-            raise errors.LeaseLost(f"Step {planned.step_key} was taken over before it began.")
+        self.check_lease(run)
         failpoint("compute.before")
         if run.state.failures and planned.on_retry.switch_models:
             failpoint("model.switched")
@@ -350,6 +349,10 @@ class Runner:
 
     async def load_parts(self, run: StepRun) -> dict[str, object]:
         return await self._loader.parts(run)
+
+    def check_lease(self, run: StepRun) -> None:
+        if not self._lease.covers(run.state.worker):
+            raise errors.LeaseLost(f"Step {run.step.step_key} may have been taken over; it ends here.")
 
     async def store_part(self, run: StepRun, name: str, value: str) -> None:
         future: asyncio.Future[bool] = self._loop.create_future()

@@ -341,7 +341,12 @@ class Transaction:
         new_events = [job.event_write(self.now) for job, _ in new]
         orgs = {job_id: job.was.head.org_id for job_id, job in self._jobs.items()}
         sql, now = self._sql, self.now
+        # Before its job is seen to be active an entity is shared: who removes rows that jobs may use then knows, or is
+        # done before the job can have read them.
+        active = [job for job, _ in new]
+        active += [job for job in changed if job.was.state.status.finished and not job.state.status.finished]
         with sql.writing():
+            sql.share_entities(sorted({job.entity_slot for job in active}))
             # Updates first: a job that ends makes room for the next active one of its entity.
             sql.update_jobs([job.job_write(event.hash) for job, event in zip(changed, events, strict=True)], now)
             sql.insert_jobs(

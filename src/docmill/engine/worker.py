@@ -22,6 +22,7 @@ from docmill.engine.lane_b import LaneB
 from docmill.engine.lease import Heartbeat, Lease, LeaseSettings
 from docmill.engine.loading import Loader, PromptResolver
 from docmill.engine.pools import PoolSettings, PoolUse, Slots
+from docmill.engine.pulse import Pulse
 from docmill.engine.runner import Runner
 from docmill.engine.store import PlanSource, Store
 from docmill.engine.sweeper import Sweep, Sweeper
@@ -55,6 +56,8 @@ class WorkerSettings:
     lease: LeaseSettings = field(default_factory=LeaseSettings)
     children: ChildSettings = field(default_factory=ChildSettings)
     drain_seconds: float = 20.0
+    read_patience: float = 60.0
+    """Seconds for one read on behalf of a step, the entity loader of a plug-in included."""
 
 
 class SweeperThread(StoreThread):
@@ -146,7 +149,13 @@ class Worker:
         lease = Lease(settings.lease.duration)
         lock = WorkerLock(settings.run_dir)
         bell = open_bell(database, settings.run_dir)
-        loader = Loader(database, self._registry, self._resolver)
+        loader = Loader(
+            database,
+            self._registry,
+            self._resolver,
+            patience=settings.read_patience,
+            database_answers=lambda: lease.holds,
+        )
         children = Children(settings.children)
         inflight = Inflight(on_lost=lambda keys: runner.drop(keys))
         runner = Runner(
@@ -167,7 +176,9 @@ class Worker:
             # Whatever ran under the old id is lost; the database will say so when asked.
             lane_a.ring(frozenset({CONTROL}))
 
-        heartbeat = Heartbeat(database, settings.lease, lease, on_new_id=on_new_id)
+        # Several times between two looks: a beat that comes a little late is no reason to worry.
+        pulse = Pulse(min(1.0, settings.lease.heartbeat / 4))
+        heartbeat = Heartbeat(database, settings.lease, lease, on_new_id=on_new_id, beats=lambda: pulse.beats)
         sweeper = SweeperThread(
             database,
             plans,
@@ -182,6 +193,7 @@ class Worker:
             thread.on_death = self._die
             thread.start()
         heartbeat.on_death = self._die
+        pulse.start()
         heartbeat.start()
         bell.listen(lease.worker_id, lane_a.ring)
         log.info("worker %s is ready", lease.worker_id)
@@ -202,6 +214,7 @@ class Worker:
                 await asyncio.to_thread(lane_a.close)
             await asyncio.to_thread(sweeper.close)
             await asyncio.to_thread(heartbeat.stop)
+            pulse.stop()
             bell.close()
             loader.close()
             children.close()

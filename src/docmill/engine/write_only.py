@@ -82,6 +82,10 @@ class WriteOnlyDatabase:
         self.refuse()
         yield
 
+    def full(self) -> NoReturn:
+        """What is asked for must be read: not here."""
+        self.refuse()
+
     @contextmanager
     def together(self) -> Iterator[None]:
         """The applies of one batch: sent without waiting, errors raised at the end."""

@@ -58,6 +58,11 @@ def following_id(parent: str, *parts: str | int) -> str:
 
 
 def derived_id(*parts: str | int) -> str:
-    """An id that is the same for the same parts (UUIDv8), so a rerun writes the same rows again."""
+    """An id that is the same for the same parts (UUIDv8), so a rerun writes the same rows again.
+
+    For a row derived from a document give what makes it that row: the document, its position in it, its content. Then
+    the same content gets the same id again, and changed content a new one, so that whoever uses the old row keeps it.
+    Never an id or a time of the attempt: the next attempt has another.
+    """
     text = "\x1f".join(str(part) for part in parts)
     return _stamp(int.from_bytes(hashlib.sha256(text.encode()).digest()[:16], "big"), 8)

@@ -1,20 +1,23 @@
-"""Process templates as people use them: register a version, find one, list them."""
+"""Process templates as people use them: register a version, find one, list them, ask who uses what."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from difflib import get_close_matches
+from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, func, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from docmill.db.clock import database_now
 from docmill.db.database import Database
-from docmill.db.tables import templates
+from docmill.db.tables import jobs, template_steps, templates
 from docmill.model.errors import NotFound
 from docmill.model.ids import DEFAULT_ORG, is_id, new_id
+from docmill.model.statuses import JobStatus
 from docmill.templates.compile import CompiledTemplate
 from docmill.templates.document import Document, plan_from_document
-from docmill.templates.plan import Plan
+from docmill.templates.plan import ALL_PREVIOUS, Plan
 
 _ATTEMPTS = 50
 """Each attempt that fails is another's that succeeded, so this many can register one name at the same moment."""
@@ -43,12 +46,48 @@ class Registration:
     """False: this very content was there already."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VersionSummary:
+    """One version in a list."""
+
+    template: TemplateVersion
+    steps: int
+    active_jobs: int
+    """Jobs of this version that have not finished."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TemplateSummary:
+    """One template in a list."""
+
+    template: TemplateVersion
+    """Its newest version."""
+    versions: int
+    steps: int
+    """Of the newest version."""
+    active_jobs: int
+    """Of all versions."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TemplateUse:
+    """A step that uses what was asked for."""
+
+    name: str
+    version: int
+    newest: bool
+    """Whether this is the version new jobs take."""
+    step_key: str
+
+
 class Templates:
     """The templates of one organisation."""
 
     def __init__(self, database: Database, org_id: str = DEFAULT_ORG) -> None:
         self._database = database
         self._org_id = org_id
+        self._own = (templates.c.org_id == org_id, templates.c.undoes_id.is_(None))
+        """What people stored: not the templates that Docmill makes to undo jobs."""
 
     def register(self, compiled: CompiledTemplate) -> TemplateVersion:
         """Store the template as a new version, unless one with the same content exists: then that one is meant."""
@@ -56,40 +95,49 @@ class Templates:
 
     def add(self, compiled: CompiledTemplate) -> Registration:
         """As `register`, and tell whether it was new."""
+        return self.add_all([compiled])[0]
+
+    def add_all(self, compiled: Sequence[CompiledTemplate]) -> Sequence[Registration]:
+        """Store several, all or none; answers in the order given."""
         for _ in range(_ATTEMPTS):
             try:
-                return self._register(compiled)
+                return self._add_all(compiled)
             except IntegrityError:
                 continue  # Somebody registered the same name at the same moment: look again.
-        return self._register(compiled)
+        return self._add_all(compiled)
 
-    def _register(self, compiled: CompiledTemplate) -> Registration:
-        plan = compiled.plan
+    def _add_all(self, compiled: Sequence[CompiledTemplate]) -> Sequence[Registration]:
+        # By name: two who store the same templates at the same moment then queue instead of deadlocking.
+        places = sorted(range(len(compiled)), key=lambda place: compiled[place].plan.name)
         with self._database.write() as connection:
-            same = self._row(connection, templates.c.name == plan.name, templates.c.digest == compiled.digest)
-            if same is not None:
-                return Registration(template=_version(same), new=False)
-            newest = connection.execute(
-                select(func.max(templates.c.version)).where(
-                    templates.c.org_id == self._org_id, templates.c.name == plan.name
-                )
-            ).scalar()
-            values = {
-                "id": new_id(),
-                "org_id": self._org_id,
-                "name": plan.name,
-                "version": (newest or 0) + 1,
-                "processable_type": plan.processable_type,
-                "task_type": plan.task_type,
-                "service_name": plan.service_name,
-                "digest": compiled.digest,
-                "definition": compiled.document,
-                "created_at": database_now(connection),
-            }
-            connection.execute(insert(templates).values(values))
-            row = self._row(connection, templates.c.id == values["id"])
-            assert row is not None
-            return Registration(template=_version(row), new=True)
+            added = {place: self._add(connection, compiled[place]) for place in places}
+        return [added[place] for place in range(len(compiled))]
+
+    def _add(self, connection: Connection, compiled: CompiledTemplate) -> Registration:
+        plan = compiled.plan
+        same = self._row(connection, templates.c.name == plan.name, templates.c.digest == compiled.digest)
+        if same is not None:
+            return Registration(template=_version(same), new=False)
+        versions = select(func.max(templates.c.version)).where(*self._own, templates.c.name == plan.name)
+        newest = connection.execute(versions).scalar()
+        values = {
+            "id": new_id(),
+            "org_id": self._org_id,
+            "name": plan.name,
+            "version": (newest or 0) + 1,
+            "processable_type": plan.processable_type,
+            "task_type": plan.task_type,
+            "service_name": plan.service_name,
+            "digest": compiled.digest,
+            "definition": compiled.document,
+            "created_at": database_now(connection),
+        }
+        connection.execute(insert(templates).values(values))
+        keys = {"template_id": values["id"], "org_id": self._org_id}
+        connection.execute(insert(template_steps), [{**row, **keys} for row in _step_rows(plan)])
+        row = self._row(connection, templates.c.id == values["id"])
+        assert row is not None
+        return Registration(template=_version(row), new=True)
 
     def find(self, name: str, version: int | None = None) -> TemplateVersion:
         """The newest version of a template, or the one asked for."""
@@ -98,10 +146,21 @@ class Templates:
             if version is not None:
                 conditions.append(templates.c.version == version)
             row = self._row(connection, *conditions)
-        if row is None:
-            wanted = f"version {version} of the template {name!r}" if version else f"template {name!r}"
-            raise NotFound(f"There is no {wanted}. `docmill templates list` shows those there are.", name=name)
+            if row is None:
+                raise self._missing(connection, name, version)
         return _version(row)
+
+    def _missing(self, connection: Connection, name: str, version: int | None = None) -> NotFound:
+        """What to say of a template or version that is not there."""
+        query = select(templates.c.name).where(*self._own).distinct()
+        names = sorted(connection.execute(query).scalars())
+        if name in names:
+            message = f"There is no version {version} of the template {name!r}. `docmill templates versions {name}`"
+        else:
+            close = get_close_matches(name, names, n=1)
+            hint = f" Did you mean {close[0]!r}?" if close else ""
+            message = f"There is no template {name!r}.{hint} `docmill templates list`"
+        return NotFound(f"{message} shows those there are.", name=name)
 
     def plan(self, template_id: str) -> Plan:
         """The compiled plan of a version."""
@@ -120,15 +179,83 @@ class Templates:
             raise NotFound(f"There is no template version with the id {template_id}.")
         return definition
 
-    def list(self) -> Sequence[TemplateVersion]:
-        """The newest version of every template, by name."""
+    def versions(self, name: str) -> Sequence[VersionSummary]:
+        """All versions of a template, the newest first; NotFound if there is none."""
         with self._database.read() as connection:
-            query = select(*_COLUMNS).where(templates.c.org_id == self._org_id)
-            rows = connection.execute(query.order_by(templates.c.name, templates.c.version)).all()
-        return list({row.name: _version(row) for row in rows}.values())
+            found = list(self._summaries(connection, templates.c.name == name))
+            if not found:
+                raise self._missing(connection, name)
+        return found[::-1]
+
+    def list(self) -> Sequence[TemplateSummary]:
+        """Every template, by name."""
+        found: dict[str, list[VersionSummary]] = {}
+        with self._database.read() as connection:
+            for summary in self._summaries(connection):
+                found.setdefault(summary.template.name, []).append(summary)
+        return [
+            TemplateSummary(
+                template=versions[-1].template,
+                versions=len(versions),
+                steps=versions[-1].steps,
+                active_jobs=sum(version.active_jobs for version in versions),
+            )
+            for versions in found.values()
+        ]
+
+    def _summaries(self, connection: Connection, *conditions: ColumnElement[bool]) -> Iterator[VersionSummary]:
+        """By name, then version."""
+        steps = select(template_steps.c.template_id, func.count().label("steps")).group_by(template_steps.c.template_id)
+        active = select(jobs.c.template_id, func.count().label("jobs")).where(
+            jobs.c.org_id == self._org_id, jobs.c.status.in_(_ACTIVE)
+        )
+        counted = steps.where(template_steps.c.org_id == self._org_id).subquery()
+        running = active.group_by(jobs.c.template_id).subquery()
+        query: Any = (
+            select(*_COLUMNS, counted.c.steps, func.coalesce(running.c.jobs, 0).label("jobs"))
+            .join(counted, counted.c.template_id == templates.c.id)
+            .outerjoin(running, running.c.template_id == templates.c.id)
+            .where(*self._own, *conditions)
+            .order_by(templates.c.name, templates.c.version)
+        )
+        for row in connection.execute(query):
+            yield VersionSummary(template=_version(row), steps=row.steps, active_jobs=row.jobs)
+
+    def uses(
+        self, *, step_type: str | None = None, prompt: str | None = None, processor: str | None = None
+    ) -> Sequence[TemplateUse]:
+        """Steps of any version that use all of what is given; by name, newest version first.
+
+        `processor` is a method or `service.method`; compensation methods count too.
+        """
+        steps = template_steps
+        conditions = list(self._own)
+        if step_type is not None:
+            conditions.append(steps.c.step_type == step_type)
+        if prompt is not None:
+            conditions.append(steps.c.prompt == prompt)
+        newest = select(templates.c.name, func.max(templates.c.version).label("version")).where(*self._own)
+        top = newest.group_by(templates.c.name).subquery()
+        query: Any = (
+            select(
+                *(templates.c[name] for name in ("name", "version", "service_name")),
+                *(steps.c[name] for name in ("step_key", "processor_method", "compensation_method")),
+                (templates.c.version == top.c.version).label("newest"),
+            )
+            .join(steps, steps.c.template_id == templates.c.id)
+            .join(top, top.c.name == templates.c.name)
+            .where(*conditions)
+            .order_by(templates.c.name, templates.c.version.desc(), steps.c.position)
+        )
+        with self._database.read() as connection:
+            return [
+                TemplateUse(name=row.name, version=row.version, newest=row.newest, step_key=row.step_key)
+                for row in connection.execute(query)
+                if processor is None or processor in _methods(row)
+            ]
 
     def _row(self, connection: Connection, *conditions: ColumnElement[bool]) -> Row[tuple[object, ...]] | None:
-        query = select(*_COLUMNS).where(templates.c.org_id == self._org_id, *conditions)
+        query = select(*_COLUMNS).where(*self._own, *conditions)
         return connection.execute(query.order_by(templates.c.version.desc()).limit(1)).first()
 
 
@@ -138,3 +265,34 @@ _COLUMNS = [templates.c[name] for name in TemplateVersion.__dataclass_fields__]
 
 def _version(row: Row[tuple[object, ...]]) -> TemplateVersion:
     return TemplateVersion(**{name: getattr(row, name) for name in TemplateVersion.__dataclass_fields__})
+
+
+_ACTIVE = [status.value for status in JobStatus if not status.finished]
+
+
+def _methods(row: Row[Any]) -> set[str]:
+    """Every processor and compensation method a step names, alone and with its service."""
+    methods = {choice["method"] for choice in row.processor_method} | {row.compensation_method} - {None}
+    return methods | {f"{row.service_name}.{method}" for method in methods}
+
+
+def _step_rows(plan: Plan) -> Iterator[Mapping[str, object]]:
+    """The steps as rows of `process_template_steps`, but for the keys."""
+    for step in plan.steps:
+        needs = [ALL_PREVIOUS] if step.finish else [plan.steps[need].step_key for need in step.depends_on]
+        yield {
+            "position": step.position,
+            "step_key": step.step_key,
+            "display_name": step.display_name,
+            "kind": step.kind.value,
+            "step_type": step.step_type,
+            "pool": step.pool,
+            "execution_group": step.execution_group,
+            "step_order": step.order,
+            "depends_on": needs,
+            "optional": step.optional,
+            "on_failure_action": step.on_failure.value,
+            "processor_method": [{"when": choice.when, "method": choice.method} for choice in step.processor],
+            "compensation_method": step.compensation,
+            "prompt": step.prompt,
+        }

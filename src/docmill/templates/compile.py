@@ -15,6 +15,7 @@ from docmill.templates.source import MappingNode, Node, SequenceNode, load
 from docmill.templates.steps import Draft, read_step
 
 MAX_STEPS = 1000
+DEFAULT_TASK = "process"
 KEYS = ("name", "description", "processable_type", "task_type", "service_name", "compensate", "steps")
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9 _.-]{0,98}[A-Za-z0-9_.-])?", re.ASCII)
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,99}", re.ASCII)
@@ -73,7 +74,7 @@ def _compile(root: Node, faults: Faults, catalogue: Catalogue) -> Plan | None:
     return Plan(
         name=name or "",
         processable_type=processable_type or "",
-        task_type=task_type or "process",
+        task_type=task_type or DEFAULT_TASK,
         service_name=service,
         steps=_steps(drafts, ordering),
         compensate=compensate,

@@ -71,7 +71,10 @@ def _facts(plan: Plan, step: PlanStep) -> Iterator[tuple[str, str]]:
         yield "input", f"{name} = {expression}"
     for choice in step.processor:
         default = " otherwise" if len(step.processor) > 1 else ""
-        yield "processor", choice.method + (default if choice.when is None else f" if {choice.when}")
+        yield (
+            "finish by" if step.finish else "processor",
+            choice.method + (default if choice.when is None else f" if {choice.when}"),
+        )
     if step.compensation is not None:
         yield "undo", step.compensation
     if step.recovery is not None:

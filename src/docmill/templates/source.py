@@ -142,6 +142,18 @@ def load(text: str, faults: Faults) -> Node | None:
     return None
 
 
+def plain_value(text: str) -> str | int | float | bool | None:
+    """What an unquoted scalar means by the YAML 1.2 core rules; infinity for a number that cannot be stored."""
+    if text in _WORDS:
+        return _WORDS[text]
+    if _INT.fullmatch(text):
+        number = math.inf if len(text) > 30 else int(text, 0) if text[:2] in ("0o", "0x") else int(text)
+        return number if abs(number) <= MAX_INT else math.inf
+    if _FLOAT.fullmatch(text):
+        return float(text)
+    return math.inf if _NOT_FINITE.fullmatch(text) else text
+
+
 def _mark(place: _Place | None) -> Mark:
     """Our mark for PyYAML's; events of the safe loaders always have one."""
     return Mark(place.line + 1, place.column + 1) if place else Mark(1, 1)
@@ -253,24 +265,13 @@ class _Reader:
         return ScalarNode(mark=at, value=value, text=text, inner=inner)
 
     def _plain(self, text: str, at: Mark) -> str | int | float | bool | None:
-        """An unquoted scalar by the YAML 1.2 core rules; infinity stands for a number that was refused."""
-        if text in _WORDS:
-            return _WORDS[text]
-        number: int | float
-        if _INT.fullmatch(text):
-            number = math.inf if len(text) > 30 else int(text, 0) if text[:2] in ("0o", "0x") else int(text)
-            if abs(number) <= MAX_INT:
-                return number
-        elif _FLOAT.fullmatch(text):
-            number = float(text)
-            if math.isfinite(number):
-                return number
-        elif not _NOT_FINITE.fullmatch(text):
-            return text
-        self._faults.add(
-            at, "", "bad_number", f"{text[:40]} is not a number this can store; use a finite 64-bit number."
-        )
-        return math.inf
+        """The value of an unquoted scalar; a number that is refused is noted and stays infinite."""
+        value = plain_value(text)
+        if isinstance(value, float) and not math.isfinite(value):
+            self._faults.add(
+                at, "", "bad_number", f"{text[:40]} is not a number this can store; use a finite 64-bit number."
+            )
+        return value
 
     def _mapping(self, done: _Open) -> MappingNode:
         entries: dict[str, Entry] = {}

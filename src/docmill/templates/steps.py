@@ -90,7 +90,7 @@ class _StepReader:
         depends_on, after_all = self._depends_on()
         group, group_key = self._group()
         settings: dict[str, object] = {
-            "display_name": fields.text("display_name") or _display_name(key or ""),
+            "display_name": fields.text("display_name") or display_name(key or ""),
             "kind": kind,
             "step_type": step_type or "",
             "pool": fields.pattern("pool", _POOL, "a pool is lower-case letters, digits, '_' and '-'") or kind.value,
@@ -346,6 +346,7 @@ class _StepReader:
             fields.fault("on_failure_action", "finish_on_failure", message)
 
 
-def _display_name(key: str) -> str:
+def display_name(key: str) -> str:
+    """What a step is called unless the template says so: `read_text` is "Read text"."""
     words = key.replace("_", " ").strip()
     return words[:1].upper() + words[1:]

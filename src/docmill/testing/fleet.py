@@ -111,7 +111,7 @@ class Fleet:
             "DOCMILL_CONFIG": str(home / "docmill.yaml"),
             "DOCMILL_HOME": str(home),
             "DOCMILL_DATABASE_URL": app.settings.url,
-            "DOCMILL_PLUGINS": PLUGIN,
+            "DOCMILL_PLUGINS": ",".join(app.settings.plugins),
             "DOCMILL_LEASE__DURATION": str(lease.duration),
             "DOCMILL_LEASE__HEARTBEAT": str(lease.heartbeat),
             "DOCMILL_LEASE__SWEEP": str(lease.sweep),
@@ -248,10 +248,12 @@ def count(connection: Connection, what: str) -> int:
 
 
 @contextmanager
-def open_fleet(home: Path, url: str | None, *, lease: Lease | None = None, **environment: str) -> Iterator[Fleet]:
+def open_fleet(
+    home: Path, url: str | None, *, lease: Lease | None = None, plugins: Sequence[str] = (), **environment: str
+) -> Iterator[Fleet]:
     """A fleet without workers on a fresh or existing installation; everything it started is gone afterwards."""
     witness = Witness(home / "witness")
-    settings = load_settings(home=home, database_url=url, plugins=(PLUGIN,))
+    settings = load_settings(home=home, database_url=url, plugins=(PLUGIN, *plugins))
     with open_app(settings, check_schema=url is None) as app:
         fleet = Fleet(app, witness, lease or Lease(), environment)
         try:

@@ -32,7 +32,7 @@ steps:
     not_before: entity.due
     delay: 5
   - {step_key: total, type: CheckTotal, depends_on: [read], processor_method: save}
-  - {step_key: finish, type: FinishProcessing, display_name: "Done\\e[31m\\n"}
+  - {step_key: finish, type: FinishProcessing, display_name: "Done\\e[31m\\n", processor_method: close}
 """
 
 DRAWING = """\
@@ -76,6 +76,7 @@ Files an invoice.
 │     after      all previous steps
 │     pool       system, timeout 5m
 │     retry      up to 4 attempts, backoff 10s
+│     finish by  close
 └─────────────────────────────────────────────────────────────────────────────
 """
 

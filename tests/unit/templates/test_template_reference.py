@@ -10,6 +10,7 @@ from docmill.templates import compile as compile_module
 from docmill.templates import conditions, steps, values
 from docmill.templates.catalogue import Catalogue
 from docmill.templates.faults import FaultCode
+from docmill.templates.shipped import shipped_names, shipped_text
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs/reference/templates.md").read_text()
@@ -41,6 +42,26 @@ def test_every_key_is_documented(key: str) -> None:
 @pytest.mark.parametrize("function", sorted({*values.FUNCTIONS, "contains"}))
 def test_every_function_is_documented(function: str) -> None:
     assert f"`{function}(" in PAGE
+
+
+def test_every_shipped_template_is_documented_with_what_it_processes() -> None:
+    section = PAGE[PAGE.index("## Templates that come with Docmill") :]
+    documented = dict(re.findall(r"^\| `([^`]+)` \| `(\w+)` \|", section, re.MULTILINE))
+    plans = [
+        compile_module.compile_template(shipped_text(name), catalogue=Catalogue.permissive()).plan
+        for name in shipped_names()
+    ]
+    assert documented == {plan.name: plan.processable_type for plan in plans}
+
+
+def test_the_example_of_rule_check_is_a_valid_step() -> None:
+    section = PAGE[PAGE.index("**`rule.check`**") :]
+    found = re.search(r"```yaml\n(.*?)```", section, re.DOTALL)
+    assert found is not None
+    around = "name: x\nprocessable_type: d\nsteps:\n  - {step_key: extract, type: T}\n"
+    text = around + found[1] + "  - {step_key: finish, type: FinishProcessing}\n"
+    plan = compile_module.compile_template(text, catalogue=Catalogue.permissive()).plan
+    assert plan.step("check_totals").step_type == "rule.check"
 
 
 def test_the_documented_fault_codes_are_those_that_exist() -> None:

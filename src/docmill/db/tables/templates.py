@@ -54,6 +54,7 @@ template_steps = Table(
     Column("optional", Boolean, nullable=False),
     Column("on_failure_action", String, nullable=False),
     Column("processor_method", JsonValue, nullable=False),
+    Column("compensation_method", String),
     Column("prompt", String),
     PrimaryKeyConstraint("template_id", "position"),
     UniqueConstraint("template_id", "step_key"),

@@ -9,6 +9,7 @@ import orjson
 from psycopg import Connection, Cursor, Pipeline
 
 from docmill.engine.sql.arrays import bytes_array, plain_array, step_columns, text_array
+from docmill.engine.sql.entities import SHARE_ENTITIES
 from docmill.engine.sql.rows import (
     Beginning,
     Candidate,
@@ -248,10 +249,8 @@ class PostgresSql:
         return [Candidate(*row) for row in rows]
 
     def existing_jobs(self, ids: Sequence[str]) -> set[str]:
-        rows = (
-            self._fetch("select id from processing_jobs where id = any(%s::uuid[])", [plain_array(ids)]) if ids else []
-        )
-        return {row[0] for row in rows}
+        query = "select id from processing_jobs where id = any(%s::uuid[])"
+        return {row[0] for row in self._fetch(query, [plain_array(ids)])} if ids else set()
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -277,6 +276,10 @@ class PostgresSql:
 
     def _write(self, name: str, statement: str, parameters: Any, planned: int) -> None:
         self._sent.append((name, self._raw.execute(statement, parameters), planned))
+
+    def share_entities(self, slots: Sequence[int]) -> None:
+        if slots:
+            self._raw.execute(SHARE_ENTITIES, [plain_array(slots)])
 
     def insert_jobs(self, rows: Sequence[NewJobRow], now: datetime) -> None:
         if not rows:

@@ -162,6 +162,9 @@ class HotSql(Protocol):
     def writing(self) -> AbstractContextManager[None]:
         """The writes below may be sent together; on leaving, each changed as many rows as planned, or WrongCount."""
 
+    def share_entities(self, slots: Sequence[int]) -> None:
+        """Until the commit nobody removes rows of these entities; waits for who is doing so (see `entities`)."""
+
     def insert_jobs(self, rows: Sequence[NewJobRow], now: datetime) -> None: ...
 
     def insert_steps(self, rows: Sequence[StepWrite], now: datetime) -> None: ...

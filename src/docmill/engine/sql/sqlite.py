@@ -180,6 +180,9 @@ class SqliteSql:
         if changed != len(rows):
             raise WrongCount(f"{name} changed {changed} rows, {len(rows)} were planned")
 
+    def share_entities(self, slots: Sequence[int]) -> None:
+        pass  # Who writes is alone with everything.
+
     def insert_jobs(self, rows: Sequence[NewJobRow], now: datetime) -> None:
         at = iso(now)
         if rows:

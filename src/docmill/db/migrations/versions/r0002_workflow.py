@@ -1,5 +1,7 @@
 """The workflow system: batches, issues, callbacks, prompts, model calls, template steps; one active job per entity."""
 
+from typing import Any
+
 import sqlalchemy as sa
 from alembic import op
 
@@ -169,6 +171,7 @@ def _template_steps() -> None:
         sa.Column("optional", sa.Boolean, nullable=False),
         sa.Column("on_failure_action", sa.String, nullable=False),
         sa.Column("processor_method", JsonValue, nullable=False),
+        sa.Column("compensation_method", sa.String),
         sa.Column("prompt", sa.String),
         sa.PrimaryKeyConstraint("template_id", "position", name="pk_process_template_steps"),
         sa.UniqueConstraint("template_id", "step_key", name="uq_process_template_steps_template_id_step_key"),
@@ -179,6 +182,56 @@ def _template_steps() -> None:
         _one_of("process_template_steps", "on_failure_action", "'fail_job', 'skip_dependents', 'continue'"),
         sqlite_with_rowid=False,
     )
+    _fill_template_steps()
+
+
+def _fill_template_steps() -> None:
+    """Templates stored by the first release get their steps, page by page: a definition may be a megabyte."""
+    connection = op.get_bind()
+    old = sa.table(
+        "process_templates", sa.column("id", IdType), sa.column("org_id", IdType), sa.column("definition", JsonText)
+    )
+    words = (
+        "step_key",
+        "display_name",
+        "kind",
+        "step_type",
+        "pool",
+        "on_failure_action",
+        "compensation_method",
+        "prompt",
+    )
+    new = sa.table(
+        "process_template_steps",
+        sa.column("template_id", IdType),
+        sa.column("org_id", IdType),
+        *(sa.column(name, sa.Integer) for name in ("position", "execution_group", "step_order")),
+        *(sa.column(name, sa.String) for name in words),
+        *(sa.column(name, JsonValue) for name in ("depends_on", "processor_method")),
+        sa.column("optional", sa.Boolean),
+    )
+    page = sa.select(old).order_by(old.c.id).limit(100)
+    rows = connection.execute(page).all()
+    while rows:
+        for row in rows:
+            steps = [_template_step(step) for step in row.definition["steps"]]
+            for position, step in enumerate(steps):
+                step |= {"template_id": row.id, "org_id": row.org_id, "position": position}
+            connection.execute(sa.insert(new), steps)
+        rows = connection.execute(page.where(old.c.id > rows[-1].id)).all()
+
+
+def _template_step(step: dict[str, Any]) -> dict[str, Any]:
+    """The columns of one step as the first release stored it."""
+    same = ("step_key", "display_name", "kind", "pool", "optional", "on_failure_action", "processor_method")
+    needs = step["depends_on"]
+    return {
+        **{name: step[name] for name in (*same, "compensation_method", "prompt")},
+        "step_type": step["type"],
+        "execution_group": step["group"],
+        "step_order": step["order"],
+        "depends_on": [needs] if isinstance(needs, str) else needs,
+    }
 
 
 def _ai() -> None:
