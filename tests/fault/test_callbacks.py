@@ -60,6 +60,9 @@ def test_a_worker_that_dies_while_it_sends_sends_again(open_fleet: OpenFleet, tm
         fleet.reap()
         fleet.start(ready=True)
         fleet.finish()
+        # The hub says everything twice, and is heard out.
+        said = 2 * sum(len(dispatch.steps) for dispatch in hub.dispatches())
+        fleet.until(lambda: len(hub.answers) == said, "the hub to fall silent")
         assert examine(fleet.database, fleet.witness) == []
         assert fleet.scalar("select status from processing_jobs where id = :id", id=job_id) == "COMPLETED"
         # Whatever was sent before the death was sent under tokens that are spent.
@@ -105,11 +108,11 @@ def test_a_hub_that_is_a_process_of_its_own_is_as_good(open_fleet: OpenFleet, tm
         fleet.start(DOCMILL_EXECUTORS__HUB__SECRET=SECRET, DOCMILL_EXECUTORS__HUB__URL=url)
         jobs = fleet.submit("fault sent", 3)
         fleet.finish()
+        process.signal(signal.SIGTERM)
+        assert process.wait() == 0
         assert examine(fleet.database, fleet.witness) == []
         done = "select count(*) from processing_jobs where status = 'COMPLETED'"
         assert fleet.scalar(done) == len(jobs)
-        process.signal(signal.SIGTERM)
-        assert process.wait() == 0
     logged = [json.loads(line) for line in (directory / "hub.log").read_text().splitlines()]
     assert len(logged) >= 2 * len(jobs)
     assert all(entry["headers"]["webhook-signature"].startswith("v1,") for entry in logged)
