@@ -10,8 +10,11 @@ from pydantic_core import PydanticUndefined
 from docmill.engine.decide import SUSPECT_CRASHES
 from docmill.engine.lane_a import MAX_BYTES, MAX_STEPS
 from docmill.engine.lane_b import MAX_STEPS as MAX_APPLIES
+from docmill.model.callbacks import CallbackOutcome
 from docmill.model.statuses import JOB_TRANSITIONS, STEP_TRANSITIONS, FailureAction
+from docmill.services.callback_payload import DEEPEST, MOST_BYTES
 from docmill.settings import Settings
+from docmill.steps.external import MOST_SENT
 from docmill.templates.catalogue import Catalogue
 from docmill.templates.compile import compile_template
 
@@ -19,6 +22,7 @@ ROOT = Path(__file__).parents[2]
 ENGINE = (ROOT / "docs/reference/engine.md").read_text()
 README = (ROOT / "README.md").read_text()
 PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*/README.md")])
+EXTERNAL = (ROOT / "docs/reference/external-steps.md").read_text()
 SETTINGS = (ROOT / "docs/reference/settings.md").read_text()
 
 
@@ -84,6 +88,16 @@ def test_every_setting_is_documented_with_its_default() -> None:
     expected = settings_of(Settings)
     expected["home"] = "`~/.docmill`"
     assert documented == expected
+
+
+def test_every_outcome_of_a_callback_is_documented() -> None:
+    documented = rows(EXTERNAL, "## What is sent back")
+    assert [words(row[0])[0] for row in documented][:1] == ["status"]
+    outcomes = {words(line.split("|")[1])[0] for line in EXTERNAL.splitlines() if line.startswith("| `")}
+    assert {outcome.value for outcome in CallbackOutcome} <= outcomes
+    limits = " ".join(EXTERNAL.split())
+    assert f"At most {MOST_BYTES >> 20} MB and {DEEPEST} levels" in limits
+    assert f"At most {MOST_SENT >> 20} MB are sent" in limits
 
 
 def test_the_example_of_the_readme_compiles() -> None:
