@@ -72,6 +72,9 @@ class Report:
             "w5_takeover_s": finished.seconds if finished else None,
             "enqueue_jobs_s": self._median(DOCMILL_POSTGRES, Work.W2, lambda run: run.enqueue_rate),
             "rss_mb": self._median(DOCMILL_POSTGRES, Work.W3, lambda run: run.peak_rss_mb),
+            "batch_submit_s": None,
+            "batch_submit_sqlite_s": None,
+            "batch_jobs_s": None,
             "growth_time": None,
             "growth_buffers": None,
         }

@@ -14,18 +14,29 @@ from docmill.model.errors import DocmillError
 from docmill.settings import ExecutorSection, Settings
 
 if TYPE_CHECKING:
+    from docmill.ai.gateway import Gateway
+    from docmill.ai.rules import Rules
     from docmill.db.database import Database
     from docmill.engine.bell import Bell
     from docmill.engine.worker import Worker
     from docmill.plugin import Registry
     from docmill.prompts.store import Prompts
+    from docmill.services.batches import Batches
     from docmill.services.callbacks import Callbacks
     from docmill.services.jobs import Jobs
+    from docmill.services.models import ModelUse
     from docmill.services.templates import Templates
     from docmill.templates.catalogue import Catalogue
 
 ENTRY_POINTS = "docmill.plugins"
-BUILT_IN = ("docmill.steps.check", "docmill.steps.finish", "docmill.steps.undo")
+BUILT_IN = (
+    "docmill.steps.check",
+    "docmill.steps.finish",
+    "docmill.steps.generate",
+    "docmill.steps.undo",
+    "docmill.ai.local",
+)
+"""Modules that declare what every installation has."""
 
 
 class SchemaOutdated(DocmillError):
@@ -84,10 +95,31 @@ class App:
         keys = {name: section.key for name, section in self.settings.executors.items()}
         return Callbacks(self.database, self.bell, keys)
 
+    @cached_property
+    def batches(self) -> "Batches":
+        from docmill.services.batches import Batches
+
+        return Batches(self.database, self.bell)
+
+    @cached_property
+    def model_use(self) -> "ModelUse":
+        """What models were asked and what it cost."""
+        from docmill.services.models import ModelUse
+
+        return ModelUse(self.database)
+
     @property
     def catalogue(self) -> "Catalogue":
         """What a template may name here, the prompts that are stored now included."""
         return replace(catalogue_of(self.registry), prompts=self.prompts.known())
+
+    @cached_property
+    def models(self) -> "Gateway":
+        """The way to models, under the limits of the settings."""
+        from docmill.ai.gateway import Gateway
+        from docmill.engine.failpoints import failpoint
+
+        return Gateway(self.database, self.registry.providers, model_rules(self.settings), failpoint=failpoint)
 
     def worker(self, only: Mapping[str, int] | None = None) -> "Worker":
         """A worker with the pools of the settings; kinds not named there have their defaults.
@@ -121,6 +153,7 @@ class App:
                 drain_seconds=settings.drain_seconds,
             ),
             resolve,
+            models=self.models,
         )
 
     def revision(self) -> str | None:
@@ -144,10 +177,14 @@ class App:
         return schema.HEAD
 
     def close(self) -> None:
+        if "models" in self.__dict__:
+            self.models.close()
         if "jobs" in self.__dict__:
             self.jobs.close()
         if "callbacks" in self.__dict__:
             self.callbacks.close()
+        if "batches" in self.__dict__:
+            self.batches.close()
         if "bell" in self.__dict__:
             self.bell.close()
         self.database.close()
@@ -243,6 +280,30 @@ def load_registry(modules: tuple[str, ...], executors: Mapping[str, ExecutorSect
     }
     registry.add(external_call(known, lambda: datetime.now(UTC)))
     return registry
+
+
+def model_rules(settings: Settings) -> "Rules":
+    """What the settings say about models, as the gateway wants it."""
+    from docmill.ai.budget import Budget, Span
+    from docmill.ai.prices import Price
+    from docmill.ai.rules import ProviderRules, Rules
+
+    section = settings.ai
+    limits = {Span.MONTH: section.budget_month, Span.DAY: section.budget_day}
+    return Rules(
+        model=section.model,
+        provider=section.provider,
+        models=section.models,
+        max_tokens=section.max_tokens,
+        timeout=section.timeout,
+        rate=section.rate,
+        burst=section.burst,
+        budgets=tuple(
+            Budget(span=span, limit=int(limit * 1_000_000_000)) for span, limit in limits.items() if limit is not None
+        ),
+        prices={name: Price(input=price.input, output=price.output) for name, price in section.prices.items()},
+        providers={name: ProviderRules(**part.model_dump()) for name, part in section.providers.items()},
+    )
 
 
 def catalogue_of(registry: "Registry") -> "Catalogue":

@@ -1,5 +1,7 @@
 """The public way in: write step types, processors and entity loaders for Docmill. Follows semantic versioning.
 
+Long because one import is all that a plug-in should need.
+
 A step *computes* (calls models, reads files, asks services) with no transaction open; a processor *applies* the result
 to your tables in the transaction that completes the step. So a database effect happens exactly once, whatever dies.
 
@@ -24,26 +26,33 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from types import ModuleType
-from typing import Any, Protocol, TypeVar, overload
+from typing import Any, Protocol, TypeVar, assert_never, overload
 
+from docmill.model.ai import Answer, Attachment, FinishReason, ModelCall, Reply
 from docmill.model.errors import Deferred, DocmillError, PermanentError, RetryableError
 from docmill.model.ids import derived_id
 from docmill.model.statuses import StepKind
 
 __all__ = [
+    "Answer",
     "ApplyContext",
+    "Attachment",
     "Database",
     "Deferred",
+    "FinishReason",
     "FollowUp",
+    "ModelCall",
     "PermanentError",
     "Reconciled",
     "Registry",
+    "Reply",
     "RetryableError",
     "StepContext",
     "Wait",
     "derived_id",
     "entity_loader",
     "processor",
+    "provider",
     "step",
 ]
 
@@ -150,6 +159,22 @@ class StepContext(Protocol):
         The value must be JSON-able. Only for `async def` steps.
         """
 
+    async def generate(
+        self,
+        prompt: str | None = None,
+        *,
+        schema: Mapping[str, object] | None = None,
+        instructions: str | None = None,
+        attachments: Sequence[Attachment] = (),
+        **settings: object,
+    ) -> Reply:
+        """Ask a model: the step's own `prompt`, `output_schema` and `model` settings unless you give others.
+
+        `settings` are those of `model_config`: `model`, `max_tokens`, `temperature`, `timeout`, and whatever else the
+        provider reads. The call is recorded against this attempt, and limits and budget are kept. An answer that is
+        truncated, malformed or against its schema raises. Only for `async def` steps.
+        """
+
     async def cpu(self, function: Callable[..., T], *arguments: object, timeout: float | None = None) -> T:
         """Run a module-level function in a child process with memory and time limits; one that dies harms nobody."""
 
@@ -218,6 +243,8 @@ class StepType:
     paid: bool
     recoveries: frozenset[str] | None
     is_async: bool
+    output: str | None = None
+    """The key of the result that `output_schema` describes; None: the whole result."""
     together: bool = False
     """Called once for all steps of an execution group that are ready at the same moment; see `step`."""
 
@@ -239,17 +266,29 @@ class EntityLoader:
     function: Callable[[Database, str], Mapping[str, object] | None]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provider:
+    """A registered provider of models."""
+
+    name: str
+    function: Callable[[ModelCall], Awaitable[Answer]]
+    limited: bool
+    """Whether breaker, rate limit and budget stand before it; not for what neither costs nor can be overloaded."""
+
+
 def step(
     name: str,
     *,
     kind: str = "rule",
     paid: bool | None = None,
     recoveries: frozenset[str] | None = None,
+    output: str | None = None,
     together: bool = False,
 ) -> Callable[[F], F]:
     """Declare a step type.
 
     `paid` (default: true for `ai`) stores the result durably before it is applied, so that it is never computed twice.
+    `output` names the key of the result that a template's `output_schema` describes (default: the whole result).
     `together` (only for `external`) calls the function once for all steps of one execution group and one executor that
     are ready at the same moment: it gets a list of contexts, `input` as a list in the same order, and returns as many
     values.
@@ -277,10 +316,15 @@ def step(
             recoveries=recoveries,
             is_async=is_async,
             together=together,
+            output=output,
         )
         return _mark(function, spec)
 
     return declare
+
+
+Declaration = StepType | Processor | EntityLoader | Provider
+"""What a plug-in may declare."""
 
 
 def processor(service: str, method: str) -> Callable[[F], F]:
@@ -309,18 +353,34 @@ def declared(function: Callable[..., Any], kind: type[T]) -> T:
     return spec
 
 
-def _mark(function: F, spec: StepType | Processor | EntityLoader) -> F:
+def provider(name: str, *, limited: bool = True) -> Callable[[F], F]:
+    """Declare a provider of models: `async def ask(call: ModelCall) -> Answer`.
+
+    It answers for models named `name:...`. What goes wrong it raises as the errors of `docmill.model.ai_errors`: by
+    them the gateway knows whether the provider is ill, and the engine whether to try again.
+    """
+
+    def declare(function: F) -> F:
+        if not inspect.iscoroutinefunction(function) or ":" in name:
+            raise PluginInvalid(f"Provider {name!r} must be an `async def` function, and its name have no colon.")
+        return _mark(function, Provider(name=name, function=function, limited=limited))
+
+    return declare
+
+
+def _mark(function: F, spec: Declaration) -> F:
     function.__dict__[_MARK] = (*getattr(function, _MARK, ()), spec)
     return function
 
 
 class Registry:
-    """All step types, processors and loaders of an application. Made once at start; there is no global one."""
+    """Everything that was declared for an application. Made once at start; there is no global one."""
 
     def __init__(self) -> None:
         self.steps: dict[str, StepType] = {}
         self.processors: dict[tuple[str, str], Processor] = {}
         self.loaders: dict[str, EntityLoader] = {}
+        self.providers: dict[str, Provider] = {}
 
     def add_module(self, module: ModuleType) -> None:
         """Take in everything declared in a module."""
@@ -328,7 +388,7 @@ class Registry:
             for spec in getattr(function, _MARK, ()) if callable(function) else ():
                 self.add(spec)
 
-    def add(self, spec: StepType | Processor | EntityLoader) -> None:
+    def add(self, spec: Declaration) -> None:
         """Take in one declaration; a second one of the same name is refused."""
         match spec:
             case StepType():
@@ -338,6 +398,10 @@ class Registry:
                 self._put(self.processors, (spec.service, spec.method), spec, name)
             case EntityLoader():
                 self._put(self.loaders, spec.entity_type, spec, f"loader of {spec.entity_type!r}")
+            case Provider():
+                self._put(self.providers, spec.name, spec, f"model provider {spec.name!r}")
+            case _:
+                assert_never(spec)
 
     @staticmethod
     def _put(table: dict[Any, Any], key: object, spec: Any, what: str) -> None:

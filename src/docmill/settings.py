@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Self, TypeVar
 
@@ -98,6 +99,37 @@ def _valid(check: Callable[[str], T], value: str) -> T:
         raise ValueError(error.message) from None
 
 
+class PriceSection(_Section):
+    """What a model costs, in US dollars per million tokens."""
+
+    input: Decimal = Field(default=Decimal(0), ge=0)
+    output: Decimal = Field(default=Decimal(0), ge=0)
+
+
+class ProviderSection(_Section):
+    """What is particular to one provider of models."""
+
+    rate: float | None = Field(default=None, gt=0)
+    burst: int | None = Field(default=None, ge=1)
+    options: dict[str, str] = Field(default_factory=dict)
+
+
+class ModelSection(_Section):
+    """Which models are asked, and within which limits."""
+
+    model: str = "local:echo"
+    provider: str | None = None
+    models: dict[str, str] = Field(default_factory=dict)
+    max_tokens: int = Field(default=4096, ge=1)
+    timeout: float = Field(default=120.0, gt=0)
+    rate: float = Field(default=10.0, gt=0)
+    burst: int = Field(default=1, ge=1)
+    budget_month: Decimal | None = Field(default=None, ge=0)
+    budget_day: Decimal | None = Field(default=None, ge=0)
+    prices: dict[str, PriceSection] = Field(default_factory=dict)
+    providers: dict[str, ProviderSection] = Field(default_factory=dict)
+
+
 class Settings(BaseSettings):
     """Everything that can be set. Nested values: DOCMILL_LEASE__DURATION=60."""
 
@@ -120,6 +152,7 @@ class Settings(BaseSettings):
     pools: dict[str, PoolSection] = Field(default_factory=dict)
     lease: LeaseSection = LeaseSection()
     children: ChildSection = ChildSection()
+    ai: ModelSection = ModelSection()
     drain_seconds: float = Field(default=20.0, ge=0)
     executors: dict[str, ExecutorSection] = Field(default_factory=dict)
     """Outside executors by the name that templates call them."""

@@ -39,6 +39,20 @@ COMMANDS = [
     ("jobs", "rerun"),
     ("jobs", "callbacks"),
     ("callback",),
+    ("batch",),
+    ("batch", "submit"),
+    ("batch", "list"),
+    ("batch", "show"),
+    ("batch", "results"),
+    ("batch", "watch"),
+    ("batch", "cancel"),
+    ("batch", "retry"),
+    ("batch", "limit"),
+    ("ai",),
+    ("ai", "calls"),
+    ("ai", "spend"),
+    ("ai", "breakers"),
+    ("ai", "breakers", "reset"),
     ("worker",),
     ("db", "upgrade"),
     ("db", "current"),
@@ -66,7 +80,15 @@ def imported_by(bare: Mill, *arguments: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "arguments", [(), ("--help",), ("jobs", "submit", "--help"), ("prompts", "set", "--help"), ("worker", "--help")]
+    "arguments",
+    [
+        (),
+        ("--help",),
+        ("jobs", "submit", "--help"),
+        ("batch", "--help"),
+        ("prompts", "set", "--help"),
+        ("worker", "--help"),
+    ],
 )
 def test_help_imports_nothing_heavy(bare: Mill, arguments: tuple[str, ...]) -> None:
     assert imported_by(bare, *arguments).isdisjoint(HEAVY)
@@ -109,7 +131,7 @@ def test_every_command_explains_itself_within_80_columns(bare: Mill, command: tu
     assert answer.code == 0
     assert answer.out.startswith(f"Usage: docmill {' '.join(command)}")
     assert max(len(line) for line in answer.out.splitlines()) <= 80
-    if command not in (("templates",), ("prompts",), ("jobs",)):
+    if command not in (("templates",), ("prompts",), ("jobs",), ("batch",), ("ai",)):
         assert "--json" in answer.out
 
 

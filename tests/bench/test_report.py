@@ -27,6 +27,9 @@ KEYS = [
     "w5_takeover_s",
     "enqueue_jobs_s",
     "rss_mb",
+    "batch_submit_s",
+    "batch_submit_sqlite_s",
+    "batch_jobs_s",
     "growth_time",
     "growth_buffers",
 ]

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,10 @@ from docmill.db import schema
 from docmill.db.database import Database
 from docmill.db.tables import metadata
 from docmill.db.tables.workers import WorkerStatus
+from docmill.engine.batch import Batch, NewBatch
 from docmill.model.ai import BreakerState, CallOutcome
 from docmill.model.callbacks import CallbackOutcome
+from docmill.model.ids import DEFAULT_ORG, new_id
 from docmill.model.issues import IssueSeverity, IssueStatus
 from docmill.model.statuses import (
     JOB_TRANSITIONS,
@@ -153,7 +156,16 @@ def test_a_check_lists_exactly_the_members_of_its_enum(migrated: Connection, pla
 
 def test_no_check_is_left_out_here(migrated: Connection) -> None:
     names = set(re.findall(r"ck_\w+", " ".join([*constraints(migrated), *constraints(migrated).values()])))
-    assert names == {f"ck_{table}_{column}" for table, column in CHECKED}
+    assert names == {f"ck_{table}_{column}" for table, column in CHECKED} | {"ck_processing_batches_counts"}
+
+
+@pytest.mark.parametrize("wrong", ["active = -1", "held = -1", "held = 4", "active = 4", "max_active = -1"])
+def test_counters_of_a_batch_that_cannot_be_are_refused(world: World, wrong: str) -> None:
+    batch = NewBatch(id=new_id(), org_id=DEFAULT_ORG)
+    jobs = [replace(world.new_job(single_step()), batch_id=batch.id) for _ in range(3)]
+    world.commit(Batch(batches=[batch], submissions=jobs))
+    with pytest.raises(IntegrityError), world.database.write() as connection:
+        connection.execute(text(f"update processing_batches set {wrong}"))
 
 
 def test_the_transition_tables_know_every_status() -> None:

@@ -11,8 +11,8 @@ from tests.fault import scenarios
 
 CLIENTS = ("submit.stored", "cancel.stored", "callback.stored", "callback.answered")
 """Points that client processes pass."""
-MODEL = ("model.asked", "model.answered")
-"""Boundaries that lie in the step itself."""
+MODEL = ("model.asking", "model.answering")
+"""Boundaries inside the stand-in model: it was asked, it has answered, and nobody here knows yet."""
 POINTS = tuple(name for name in NAMES if name not in CLIENTS)
 EVERYTHING = (*CLIENTS, *POINTS, *MODEL)
 WORKERS = 2

@@ -6,7 +6,7 @@ import pytest
 
 from docmill.testing.fleet import MUTATIONS, PLUGIN, Fleet
 from docmill.testing.mutations import MUTATIONS as ALL
-from tests.fault import scenarios
+from tests.fault import scenarios, shelling
 from tests.fault.conftest import OpenFleet
 
 
@@ -31,6 +31,10 @@ def killed_in_apply(fleet: Fleet) -> list[str]:
     return scenarios.killed_at(fleet, "apply.after")
 
 
+def overcrowded(fleet: Fleet) -> list[str]:
+    return shelling.shelled(fleet, jobs=60, patience=20.0)
+
+
 CASES: list[tuple[str, Callable[[Fleet], list[str]], str]] = [
     ("report_fence", late_report, "8:"),
     ("apply_fence", late_apply, "1:"),
@@ -40,6 +44,7 @@ CASES: list[tuple[str, Callable[[Fleet], list[str]], str]] = [
     ("fallback", scenarios.one_bad_apply, "innocent"),
     ("sweep", never_swept, "3:"),
     ("callback_dedupe", scenarios.answered_again, "1:"),
+    ("batch_limit", overcrowded, "at work at once"),
 ]
 
 
@@ -57,6 +62,13 @@ def test_a_missing_job_lock_is_noticed(on_postgres: OpenFleet) -> None:
         assert scenarios.contention(fleet) != []
 
 
+def test_a_missing_lock_of_the_batch_is_noticed(on_postgres: OpenFleet) -> None:
+    with on_postgres(DOCMILL_MUTATION="batch_lock", DOCMILL_PLUGINS=f"{PLUGIN},{MUTATIONS}") as fleet:
+        # All at once: every end is a change of the counter, and several workers make it at the same moments.
+        violations = shelling.shelled(fleet, jobs=400, limit=400, workers=4, patience=20.0)
+        assert any("its row says" in violation for violation in violations), violations
+
+
 UNHARMED = [
     late_report,
     late_apply,
@@ -65,6 +77,7 @@ UNHARMED = [
     scenarios.one_bad_apply,
     scenarios.contention,
     scenarios.answered_again,
+    overcrowded,
 ]
 
 
@@ -77,4 +90,4 @@ def test_the_same_without_mutation_violates_nothing(
 
 
 def test_every_mutation_has_its_case() -> None:
-    assert {case[0] for case in CASES} | {"job_lock"} == set(ALL)
+    assert {case[0] for case in CASES} | {"job_lock", "batch_lock"} == set(ALL)

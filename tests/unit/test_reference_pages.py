@@ -11,7 +11,8 @@ from docmill.engine.decide import SUSPECT_CRASHES
 from docmill.engine.lane_a import MAX_BYTES, MAX_STEPS
 from docmill.engine.lane_b import MAX_STEPS as MAX_APPLIES
 from docmill.model.callbacks import CallbackOutcome
-from docmill.model.statuses import JOB_TRANSITIONS, STEP_TRANSITIONS, FailureAction
+from docmill.model.statuses import JOB_TRANSITIONS, STEP_TRANSITIONS, FailureAction, JobStatus
+from docmill.services.batches import DEFAULT_LIMIT, MOST_JOBS
 from docmill.services.callback_payload import DEEPEST, MOST_BYTES
 from docmill.settings import Settings
 from docmill.steps.external import MOST_SENT
@@ -20,6 +21,7 @@ from docmill.templates.compile import compile_template
 
 ROOT = Path(__file__).parents[2]
 ENGINE = (ROOT / "docs/reference/engine.md").read_text()
+BATCHES = (ROOT / "docs/reference/batches.md").read_text()
 README = (ROOT / "README.md").read_text()
 PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*/README.md")])
 EXTERNAL = (ROOT / "docs/reference/external-steps.md").read_text()
@@ -59,6 +61,13 @@ def test_the_documented_limits_are_those_of_the_code() -> None:
     assert f"up to {MAX_APPLIES} steps of one organisation" in text
     assert SUSPECT_CRASHES == 2
     assert "From its second crash on" in text
+
+
+def test_the_documented_batches_are_those_of_the_code() -> None:
+    statuses = [words(row[0])[0] for row in rows(BATCHES, "## How it stands")]
+    assert sorted(statuses) == sorted(JobStatus)
+    assert f"limit={DEFAULT_LIMIT}," in BATCHES
+    assert f"up to {MOST_JOBS:,} jobs" in " ".join(BATCHES.split())
 
 
 def settings_of(model: type[BaseModel], prefix: str = "") -> dict[str, str]:

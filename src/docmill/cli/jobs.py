@@ -13,6 +13,7 @@ from docmill.model.statuses import JobStatus
 
 if TYPE_CHECKING:
     from docmill.bootstrap import App as Installation
+    from docmill.services.templates import TemplateVersion
 
 MOST_JOBS = 100_000
 
@@ -62,8 +63,6 @@ def submit(
     """
     from docmill.cli.metadata import parse_metadata
     from docmill.cli.opening import opened
-    from docmill.cli.template_names import find_template, looks_like_file
-    from docmill.model.errors import NotFound
     from docmill.services.submission import new_job
 
     if not 1 <= count * len(entities) <= MOST_JOBS:
@@ -73,14 +72,7 @@ def submit(
     data = parse_metadata(metadata)
     names = [f"{entity}-{n}" for entity in entities for n in range(1, count + 1)] if count > 1 else entities
     with opened() as installation:
-        try:
-            version = find_template(installation.templates, template)
-        except NotFound as error:
-            if not looks_like_file(template):
-                raise
-            raise NotFound(
-                f"{template} is a file; store it with `docmill templates import {template}`, then submit by its name."
-            ) from error
+        version = template_to_submit(installation, template)
         jobs = [
             new_job(version, name, job_id=id, title=title, priority=priority, metadata=data, file_type=file_type)
             for name in names
@@ -215,6 +207,21 @@ def rerun(
         if watch:
             return _watch(installation, [job], json=json, after={before.summary.id: before.version})
         return _changed(installation, job, "runs again", json=json)
+
+
+def template_to_submit(installation: "Installation", template: str) -> "TemplateVersion":
+    """The stored template of this name; whoever names a file hears how to store it."""
+    from docmill.cli.template_names import find_template, looks_like_file
+    from docmill.model.errors import NotFound
+
+    try:
+        return find_template(installation.templates, template)
+    except NotFound as error:
+        if not looks_like_file(template):
+            raise
+        raise NotFound(
+            f"{template} is a file; store it with `docmill templates import {template}`, then submit by its name."
+        ) from error
 
 
 def _changed(installation: "Installation", job: str, what: str, *, json: bool) -> int:

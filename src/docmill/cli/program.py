@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from cyclopts import App, CycloptsError
 
 from docmill import __version__
-from docmill.cli import callbacks, database, doctor, jobs, prompts, templates, worker
+from docmill.cli import ai, batches, callbacks, database, doctor, jobs, prompts, templates, worker
 from docmill.cli.errors import EXIT_INTERRUPTED, EXIT_PIPE, EXIT_WRONG_USE, WrongUse, exit_code, report
 from docmill.cli.help import HelpText
 from docmill.cli.sources import STDIN
@@ -19,6 +19,7 @@ Examples:
   docmill jobs submit invoice document:42    start a job for one document
   docmill worker                             run what is due, until Ctrl-C
   docmill jobs list                          see how jobs stand
+  docmill batch submit invoice --from list   start many, so many at a time
   docmill doctor                             see whether all is well
 
 Every command takes --json, which prints JSON on stdout. Settings come from
@@ -36,7 +37,7 @@ def build() -> App:
         help_formatter=HelpText(),
         version=f"docmill {__version__}",
     )
-    for group in (templates.app, prompts.app, jobs.app, database.app):
+    for group in (templates.app, prompts.app, jobs.app, batches.app, ai.app, database.app):
         group.help_epilogue = ""
         app.command(group)
     jobs.app.command(callbacks.list_callbacks, name="callbacks")
@@ -69,9 +70,15 @@ def run(arguments: Sequence[str]) -> int:
 
 def _call(arguments: Sequence[str], *, as_json: bool) -> int:
     app = build()
+    # A lone dash is stdin; the parser would take it for an option.
     if arguments and arguments[0] in ("templates", "prompts", "callback"):
-        # A lone dash is stdin; the parser would take it for an option.
         arguments = [STDIN if word == "-" else word for word in arguments]
+    if arguments and arguments[0] == "batch":
+        before = ["", *arguments]
+        arguments = [
+            STDIN if (option, word) == ("--from", "-") else word
+            for option, word in zip(before, arguments, strict=False)
+        ]
     app.suppress_keyboard_interrupt = False
     try:
         result = app(arguments, exit_on_error=False, print_error=False, result_action="return_value")

@@ -155,7 +155,8 @@ def _drawing(board: Board, height: int, width: int) -> Any:
     return _one_job(jobs[0], height, width) if len(jobs) == 1 else _many_jobs(board, height, width)
 
 
-def _bar(settled: int, total: int, width: int) -> str:
+def bar(settled: int, total: int, width: int) -> str:
+    """Progress as a line of this width."""
     done = width * settled // max(total, 1)
     return "━" * done + "╺" * (width - done)
 
@@ -165,7 +166,7 @@ def _one_job(job: Any, height: int, width: int) -> Any:
     from rich.text import Text
 
     head = Text.assemble(
-        (_bar(job.settled, len(job.steps), min(30, width // 3)), "cyan"),
+        (bar(job.settled, len(job.steps), min(30, width // 3)), "cyan"),
         f" {percent(job.settled / len(job.steps))} ",
         styled(job.status),
         f" {printable(job.template)} {printable(job.entity)}",
@@ -198,7 +199,7 @@ def _many_jobs(board: Board, height: int, width: int) -> Any:
     roomy = width >= _ROOMY
     rows: list[list[Any]] = []
     for job in shown:
-        row = [job.id, _bar(job.settled, len(job.steps), 10), styled(job.status), job.entity]
+        row = [job.id, bar(job.settled, len(job.steps), 10), styled(job.status), job.entity]
         rows.append([*row, ", ".join(job.running)] if roomy else row)
     heads = ["JOB", "", "STATUS", "ENTITY", *(["RUNNING"] if roomy else [])]
     parts = [head, table(heads, rows, give_way=("ENTITY", "RUNNING"))]

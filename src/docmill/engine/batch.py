@@ -9,6 +9,7 @@ from docmill.engine.issues import NewIssue
 from docmill.engine.sql.rows import JobHead
 from docmill.engine.state import StepState
 from docmill.model.callbacks import CallbackOutcome
+from docmill.model.errors import AlreadyActive
 from docmill.model.ids import new_id
 from docmill.templates.plan import Plan, PlanStep
 
@@ -33,14 +34,32 @@ class NewJob:
     """At most one active job per entity and family; empty: the name of its template."""
     batch_id: str | None = None
     held: bool = False
-    """Its batch has no room for it yet."""
+    """Held back from the start. Jobs of a new batch are without being told, once it is full."""
     unless_active: bool = False
     """Not submitted, rather than refused, when the entity has an active job of this family."""
 
 
+MOST_NAMED = 10
+"""How many of many culprits an error names; its details have all."""
+
+
+def already_active(refused: Sequence[tuple[NewJob, str]]) -> AlreadyActive:
+    """Why these jobs cannot be submitted: each with the job that its entity has already."""
+    new, job_id = refused[0]
+    if len(refused) == 1:
+        message = f"{new.entity_type} {new.entity_id} has an active job of this template already: {job_id}."
+    else:
+        named = ", ".join(f"{new.entity_type} {new.entity_id} ({other})" for new, other in refused[:MOST_NAMED])
+        more = f" and {len(refused) - MOST_NAMED:,} more" if len(refused) > MOST_NAMED else ""
+        message = f"{len(refused):,} entities have an active job of this template already: {named}{more}."
+    return AlreadyActive(
+        f"{message} Wait for the end or cancel first.", job_id=job_id, job_ids=[other for _, other in refused]
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewBatch:
-    """A batch to open with the jobs that name it."""
+    """A batch to open with the jobs that name it: the first `max_active` of them begin, the others are held."""
 
     id: str
     org_id: str
@@ -48,6 +67,8 @@ class NewBatch:
     max_active: int = 10
     metadata: Mapping[str, object] = field(default_factory=dict)
     created_by: str | None = None
+    digest: str = ""
+    """Tells whether a batch of this id is the same one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,10 +12,12 @@ import orjson
 from sqlalchemy import Connection, TextClause, text
 from sqlalchemy.exc import SQLAlchemyError
 
+from docmill.engine.asking import request_of
 from docmill.engine.batch import StepRun
 from docmill.engine.reconcile import RowSet, reconcile
 from docmill.engine.retry import attempt_settings
 from docmill.engine.write_only import WriteOnlyDatabase
+from docmill.model.ai import Attachment, Caller, Reply, Request
 from docmill.model.errors import PermanentError
 from docmill.model.tokens import Tokens
 from docmill.plugin import FollowUp, Reconciled
@@ -40,6 +42,9 @@ class Services(Protocol):
 
     async def run_child(self, function: Callable[..., Any], arguments: tuple[object, ...], timeout: float) -> Any:
         """Run a function in a limited child process."""
+
+    async def generate(self, request: Request, caller: Caller) -> Reply:
+        """Ask a model through the gateway of this worker."""
 
 
 def effect_key(run: StepRun) -> str:
@@ -103,6 +108,33 @@ class Context:
         # What a rerun would get: the value as JSON gives it back.
         self._parts[name] = orjson.loads(stored)
         return self._parts[name]  # type: ignore[return-value]
+
+    async def generate(
+        self,
+        prompt: str | None = None,
+        *,
+        schema: Mapping[str, object] | None = None,
+        instructions: str | None = None,
+        attachments: Sequence[Attachment] = (),
+        **settings: object,
+    ) -> Reply:
+        request = request_of(
+            {**self.model, **settings},
+            step_key=self.step_key,
+            prompt=self.prompt if prompt is None else prompt,
+            schema=self.output_schema if schema is None else schema,
+            instructions=instructions,
+            attachments=attachments,
+        )
+        caller = Caller(
+            org_id=self.org_id,
+            job_id=self.job_id,
+            position=self._run.step.position,
+            step_key=self.step_key,
+            attempt=self.attempt,
+            prompt_id=self.prompt_id if prompt is None else None,
+        )
+        return await self._services.generate(request, caller)
 
     async def cpu(self, function: Callable[..., T], *arguments: object, timeout: float | None = None) -> T:
         result: T = await self._services.run_child(function, arguments, timeout or self._run.step.timeout)

@@ -14,6 +14,8 @@ from collections.abc import Callable
 NAMES = (
     "claim.taken",
     "compute.before",
+    "model.asked",
+    "model.answered",
     "compute.after",
     "checkpoint.written",
     "apply.before",

@@ -16,7 +16,9 @@ from docmill.engine.context import AppliedDatabase
 from docmill.engine.readers import Read, Readers
 from docmill.model.errors import DatabaseUnavailable, PermanentError
 from docmill.model.statuses import StepStatus
-from docmill.plugin import Registry
+from docmill.plugin import Registry, StepType
+from docmill.templates import conditions
+from docmill.templates.plan import PlanStep
 
 T = TypeVar("T")
 log = logging.getLogger("docmill.engine")
@@ -34,6 +36,20 @@ class Scope:
     def names(self) -> dict[str, object]:
         """As the expression language sees it."""
         return {"entity": self.entity, "results": self.results, "metadata": self.metadata}
+
+
+def needs_of(planned: PlanStep, step_type: StepType) -> frozenset[str]:
+    """What must be loaded before the compute: what the function asks for, what its expressions and its prompt name."""
+    names = set(step_type.needs)
+    if planned.prompt is not None:
+        names.add("entity")
+    expressions = [planned.condition, planned.not_before]
+    if "input" in names:
+        expressions.extend(planned.input.values())
+    for expression in expressions:
+        if expression is not None:
+            names |= conditions.parse(expression).names
+    return frozenset(names - {"input"})
 
 
 class StepPrompt(Protocol):

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import NamedTuple
 
 import orjson
@@ -37,8 +38,14 @@ def queue_of(step: PlanStep, state: StepState) -> str:
 
 def chain_hash(previous: bytes, *, job_id: str, version: int, org_id: str, at: datetime, data: str) -> bytes:
     """The link that makes the events of a job a chain: it covers every column of its row."""
-    record = f"{job_id}|{version}|{org_id}|{at.astimezone(UTC).isoformat()}|{data}"
+    record = f"{job_id}|{version}|{org_id}|{_in_utc(at)}|{data}"
     return hashlib.sha256(previous + record.encode()).digest()
+
+
+@lru_cache(maxsize=64)
+def _in_utc(at: datetime) -> str:
+    """The same for all events of a transaction, which may be ten thousand."""
+    return at.astimezone(UTC).isoformat()
 
 
 class LockedJob:

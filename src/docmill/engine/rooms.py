@@ -4,17 +4,22 @@ The lock comes after those of jobs, and jobs to be freed are locked without wait
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 import orjson
 
 from docmill.engine.batch import NewBatch
-from docmill.engine.events import Freed
+from docmill.engine.events import Event, Freed, Rerun
 from docmill.engine.failpoints import failpoint
 from docmill.engine.locked import LockedJob
-from docmill.engine.sql.rows import HotSql
+from docmill.engine.sql.rows import HotSql, WrongCount
 from docmill.engine.sql.statements import INSERT_BATCH, LOCK_BATCH, LOCK_HELD, UPDATE_BATCH
 from docmill.engine.state import JobState
+from docmill.model.errors import Conflict
+
+AT_ONCE = 500
+"""Jobs freed by one transaction, so that a limit raised by thousands keeps nobody waiting; the rest follow."""
 
 _Counts = tuple[int, int]
 """Active, held."""
@@ -34,24 +39,25 @@ class Rooms:
         for job in jobs:
             if job.was.head.batch_id in counts:
                 counts[job.was.head.batch_id][job.state.held] += 1
-        self._sql.run_each(
-            INSERT_BATCH,
-            [
-                {
-                    "id": batch.id,
-                    "org_id": batch.org_id,
-                    "title": batch.title,
-                    "max_active": batch.max_active,
-                    "total": sum(counts[batch.id]),
-                    "active": counts[batch.id][0],
-                    "held": counts[batch.id][1],
-                    "metadata": orjson.dumps(batch.metadata).decode(),
-                    "created_by": batch.created_by,
-                    "now": self._now,
-                }
-                for batch in batches
-            ],
-        )
+        for batch in batches:
+            active, held = counts[batch.id]
+            row = {
+                "id": batch.id,
+                "org_id": batch.org_id,
+                "title": batch.title,
+                "max_active": batch.max_active,
+                "total": active + held,
+                "active": active,
+                "held": held,
+                "digest": batch.digest,
+                "metadata": orjson.dumps(batch.metadata).decode(),
+                "created_by": batch.created_by,
+                "now": self._now,
+                "finished_at": None if active else self._now,
+            }
+            if self._sql.run_each(INSERT_BATCH, [row]) == 0 and active:
+                # Its counters know nothing of these jobs.
+                raise Conflict(f"There is a batch {batch.id} already, with other jobs.", batch_id=batch.id)
 
     def settle(self, jobs: Iterable[LockedJob], look_at: Sequence[str]) -> None:
         """Count what these jobs came to, and free as many held ones as there is room for."""
@@ -65,19 +71,36 @@ class Rooms:
     def _settle(self, batch_id: str, members: Sequence[LockedJob]) -> None:
         rows = self._sql.query(LOCK_BATCH, {"id": batch_id})
         if not rows:
-            return  # Pruned.
-        max_active, active, held = rows[0]
+            # Pruned: nobody else would let its jobs go on.
+            for job in members:
+                job.fold(Freed(), self._now)
+            return
+        max_active, active, held, cancelling = rows[0]
+        before = (active, held)
         for job in members:
             was_active, was_held = _counts(job.was.state)
             now_active, now_held = _counts(job.state)
             active += now_active - was_active
             held += now_held - was_held
-        room = min(max_active - active, held)
+        room = 0 if cancelling else min(max_active - active, held, AT_ONCE)
         freed = self._free(batch_id, room, members) if room > 0 else 0
         active, held = active + freed, held - freed
-        finished_at = None if active or held else self._now
-        self._sql.run_each(UPDATE_BATCH, [{"id": batch_id, "active": active, "held": held, "finished_at": finished_at}])
+        if (active, held) != before:
+            self._count(batch_id, active, held, cancelling=bool(cancelling))
         failpoint("batch.counted")
+
+    def _count(self, batch_id: str, active: int, held: int, *, cancelling: bool) -> None:
+        finished = not active and not held
+        row = {
+            "id": batch_id,
+            "active": active,
+            "held": held,
+            "finished_at": self._now if finished else None,
+            # The cancel is done; whoever runs the jobs again wants them to run.
+            "cancelling": cancelling and not finished,
+        }
+        if self._sql.run_each(UPDATE_BATCH, [row]) != 1:
+            raise WrongCount(f"batch {batch_id} would have {active} active jobs, more than its limit")
 
     def _free(self, batch_id: str, room: int, members: Sequence[LockedJob]) -> int:
         """Free up to `room` jobs, oldest first: those held back in this very transaction, and those of before.
@@ -92,6 +115,13 @@ class Rooms:
             if freed < room and held[job_id].fold(Freed(), self._now):
                 freed += 1
         return freed
+
+
+def in_turn(job: LockedJob, event: Event) -> Event:
+    """A new run of a batch's job waits for room as the first one did, whoever asks for it."""
+    if isinstance(event, Rerun) and job.was.head.batch_id is not None:
+        return replace(event, held=True)
+    return event
 
 
 def _counts(state: JobState) -> _Counts:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from docmill.engine.asking import Models
 from docmill.engine.batch import NewJob, Part, Report, StepRun
 from docmill.engine.children import Children
 from docmill.engine.context import Context, to_json
@@ -34,13 +35,15 @@ from docmill.engine.inflight import Inflight, Key
 from docmill.engine.lane_a import Item, LaneA
 from docmill.engine.lane_b import Apply, LaneB
 from docmill.engine.lease import Lease
-from docmill.engine.loading import Loader, Scope
+from docmill.engine.loading import Loader, Scope, needs_of
 from docmill.engine.pools import Slots
 from docmill.engine.thread_call import in_thread
 from docmill.model import errors
+from docmill.model.ai import Caller, Reply, Request
 from docmill.model.tokens import Tokens
 from docmill.plugin import Registry, StepType, Wait
 from docmill.templates import conditions
+from docmill.templates.output import check_output
 from docmill.templates.plan import PlanStep
 from docmill.templates.times import LONGEST, instant
 
@@ -79,6 +82,7 @@ class Runner:
         children: Children,
         lease: Lease,
         tokens: Tokens,
+        models: Models | None = None,
     ) -> None:
         self._registry = registry
         self._loader = loader
@@ -88,6 +92,7 @@ class Runner:
         self._lease = lease
         self._tokens = tokens
         self._gatherings: dict[Key, Gathering] = {}
+        self._models = models
         self._loop = asyncio.get_running_loop()
         self._tasks: dict[Key, _Running] = {}
         self._lost: set[Key] = set()
@@ -199,7 +204,7 @@ class Runner:
         # Plans are kept for good, so their steps can be known by identity.
         needs = self._needs.get(id(planned))
         if needs is None:
-            needs = self._needs[id(planned)] = _needs(planned, step_type)
+            needs = self._needs[id(planned)] = needs_of(planned, step_type)
         scope = await self._loader.scope(run, needs) if needs else Scope()
         if planned.condition is not None and not conditions.parse(planned.condition).holds(scope.names()):
             return _End(Skipped(position=position, epoch=epoch))
@@ -226,6 +231,7 @@ class Runner:
             note = to_json(value.note, f"the note of {planned.step_key}")
             return _End(Suspended(position=position, epoch=epoch, deadline=until, result=note))
         result = to_json(value, f"the result of {planned.step_key}")
+        _check_result(planned, step_type, result)
         return await self._conclude(run, context, step_type, result, stored=False)
 
     async def _compute(self, step_type: StepType, context: Context, run: StepRun, scope: Scope) -> Any:
@@ -365,6 +371,11 @@ class Runner:
     async def run_child(self, function: Callable[..., Any], arguments: tuple[object, ...], timeout: float) -> Any:
         return await self._children.run(function, arguments, timeout)
 
+    async def generate(self, request: Request, caller: Caller) -> Reply:
+        if self._models is None:
+            raise errors.PermanentError("This worker was started without a model gateway, so no step can ask a model.")
+        return await self._models.generate(request, caller)
+
 
 def _size(event: StepEvent) -> int:
     """About how many bytes the report adds to its batch."""
@@ -372,18 +383,14 @@ def _size(event: StepEvent) -> int:
     return 200 + (len(result) if result else 0)
 
 
-def _needs(planned: PlanStep, step_type: StepType) -> frozenset[str]:
-    """What must be loaded before the compute: what the function asks for, what its expressions and its prompt name."""
-    names = set(step_type.needs)
-    if planned.prompt is not None:
-        names.add("entity")
-    expressions = [planned.condition, planned.not_before]
-    if "input" in names:
-        expressions.extend(planned.input.values())
-    for expression in expressions:
-        if expression is not None:
-            names |= conditions.parse(expression).names
-    return frozenset(names - {"input"})
+def _check_result(planned: PlanStep, step_type: StepType, result: str) -> None:
+    """Hold a result against the template's schema before it is kept: what is stored is never computed again."""
+    if planned.output_schema is None:
+        return
+    value = orjson.loads(result)
+    if step_type.output is not None:
+        value = value.get(step_type.output) if isinstance(value, dict) else None
+    check_output(planned.output_schema, value, f"The result of {planned.step_key}")
 
 
 def _no_processor(context: Any, result: Any) -> None:

@@ -16,9 +16,10 @@ from docmill.db.clock import database_now
 from docmill.db.tables import workers
 from docmill.db.tables.workers import WorkerStatus
 from docmill.engine.batch import Batch, Report
+from docmill.engine.cancelling import BEFORE_ALL, cancel_some
 from docmill.engine.events import Crashed, Failed
 from docmill.engine.failpoints import failpoint
-from docmill.engine.sql.statements import FORGOTTEN_CALLBACKS, HUNGRY_BATCHES
+from docmill.engine.sql.statements import CANCELLED_BATCHES, FORGOTTEN_CALLBACKS, HUNGRY_BATCHES
 from docmill.engine.store import Store
 from docmill.engine.takeover import gone_workers
 
@@ -140,9 +141,15 @@ class Sweeper:
     def _feed_batches(self, ready: set[str]) -> None:
         """Batches with room for jobs they hold back: those jobs were held by somebody when room was made."""
         with self._store.session.read():
-            hungry = [batch_id for (batch_id,) in self._store.sql.query(HUNGRY_BATCHES, _LIMIT)]
-        for batch_id in hungry:
+            hungry = self._store.sql.query(HUNGRY_BATCHES, _LIMIT)
+            cancelled = self._store.sql.query(CANCELLED_BATCHES, _LIMIT)
+        for (batch_id,) in hungry:
             ready.update(self._store.commit(Batch(look_at=[batch_id])).left_ready)
+        for (batch_id,) in cancelled:
+            # Whoever said so may have died in the middle of it.
+            last: str | None = BEFORE_ALL
+            while last is not None:
+                last = cancel_some(self._store, batch_id, last, wait=False).last
 
     def _orphans(self) -> list[Report]:
         with self._store.session.read():

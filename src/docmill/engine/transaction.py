@@ -10,20 +10,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
+import orjson
+
 from docmill.engine.answering import answer
-from docmill.engine.batch import Batch, NewJob, Outcome, Part, QueueClaim, Report, StepRun
+from docmill.engine.batch import Batch, NewBatch, NewJob, Outcome, Part, QueueClaim, Report, StepRun, already_active
 from docmill.engine.decide import Transition
 from docmill.engine.events import Claimed, Submitted, Suspended
 from docmill.engine.failpoints import failpoint
 from docmill.engine.issues import NewIssue, write_issues
 from docmill.engine.locked import CHAIN_START, KnownJob, LockedJob, queue_of
-from docmill.engine.rooms import Rooms
+from docmill.engine.rooms import Rooms, in_turn
 from docmill.engine.sql.rows import HotSql, JobHead, PartWrite, StepWrite
-from docmill.engine.sql.statements import ACTIVE_JOB
+from docmill.engine.sql.statements import ACTIVE_JOBS
 from docmill.engine.state import JobState, StepState, new_state
 from docmill.engine.undoing import calls_for_undoing, copy_results, undoing_failed, undoing_of
 from docmill.model.callbacks import CallbackOutcome
-from docmill.model.errors import AlreadyActive, InvalidInput
+from docmill.model.errors import InvalidInput
 from docmill.model.statuses import JobStatus, StepKind, StepStatus
 from docmill.templates.plan import Plan
 
@@ -65,11 +67,8 @@ class Transaction:
 
     def lock(self, batch: Batch) -> None:
         """Lock the jobs that the batch speaks of, in id order; waiting, unless the batch is one that never waits."""
-        ids = sorted(
-            {report.job_id for report in batch.reports}
-            | {part.job_id for part in batch.parts}
-            | {job_id for job_id, _ in batch.answer}
-        )
+        named = {report.job_id for report in batch.reports} | {part.job_id for part in batch.parts}
+        ids = sorted(named | {job_id for job_id, _ in batch.answer})
         self.now, locked, self._queued = self._sql.begin(
             ids, wait=batch.wait, queues=[claim.queue for claim in batch.claims]
         )
@@ -88,7 +87,7 @@ class Transaction:
         accepted = []
         for report in reports:
             job = self._jobs.get(report.job_id)
-            accepted.append(job is not None and job.fold(report.event, self.now))
+            accepted.append(job is not None and job.fold(in_turn(job, report.event), self.now))
         return accepted
 
     def finish(self, batch: Batch, accepted: Sequence[bool]) -> Outcome:
@@ -100,7 +99,7 @@ class Transaction:
         ]
         self._open_issues(batch, accepted)
         self._undo()
-        self._take_in([*batch.submissions, *follow_ups], check=batch.check or bool(follow_ups))
+        self._take_in([*batch.submissions, *follow_ups], batch.batches, check=batch.check or bool(follow_ups))
         self._give_room(batch)
         started = self._claim_on_the_spot(batch)
         exhausted = self._claim_from_queues(batch, started)
@@ -187,30 +186,30 @@ class Transaction:
             rooms.open(batch.batches, [job for job, _ in self._new.values()])
         rooms.settle(list(self._jobs.values()), batch.look_at)
 
-    def _take_in(self, new_jobs: Sequence[NewJob], *, check: bool) -> None:
+    def _take_in(self, new_jobs: Sequence[NewJob], batches: Sequence[NewBatch], *, check: bool) -> None:
         """Plan new jobs. An id that exists already was submitted before and is left alone."""
         if not new_jobs:
             return
         taken = self._sql.existing_jobs([job.id for job in new_jobs]) if check else set()
-        active: dict[tuple[str, str, str, str], str] = {}
-        first: dict[tuple[str, bool], tuple[JobState, list[Transition]]] = {}
+        active = self._active_jobs(new_jobs) if check else {}
+        refused: list[tuple[NewJob, str]] = []
+        room = {batch.id: batch.max_active for batch in batches}
+        first: dict[tuple[str, bool], tuple[JobState, JobState, list[Transition]]] = {}
         for new in new_jobs:
             if new.id in taken:
                 continue
             taken.add(new.id)
             plan = self._plans.get(new.template_id, self._sql)
-            key = (new.org_id, new.entity_type, new.entity_id, new.family or plan.name)
-            other = active.setdefault(key, new.id)
-            if other == new.id and check:
-                other = self._active_job(key) or new.id
+            family = new.family or plan.name
+            other = active.setdefault((new.org_id, new.entity_type, new.entity_id, family), new.id)
             if other != new.id:
-                if new.unless_active:
-                    continue
-                raise AlreadyActive(
-                    f"{new.entity_type} {new.entity_id} has an active job of {key[3]!r} already: {other}. "
-                    "Wait for its end or cancel it.",
-                    job_id=other,
-                )
+                if not new.unless_active:
+                    refused.append((new, other))
+                continue
+            held = new.held
+            if new.batch_id in room:
+                held = room[new.batch_id] <= 0
+                room[new.batch_id] -= 1
             head = JobHead(
                 new.id,
                 new.org_id,
@@ -223,26 +222,35 @@ class Transaction:
                 new.file_type,
                 new.created_by,
                 self.now,
-                new.family or plan.name,
+                family,
                 new.batch_id,
             )
-            job = LockedJob(KnownJob(0, head, new_state(len(plan.steps)), CHAIN_START), plan)
             # All new jobs of a plan begin alike, so the first one is planned for all.
-            alike = (new.template_id, new.held)
+            alike = (new.template_id, held)
             if alike in first:
-                job.state, job.transitions = first[alike]
+                blank, state, transitions = first[alike]
+                job = LockedJob(KnownJob(0, head, blank, CHAIN_START), plan)
+                job.state, job.transitions = state, transitions
             else:
-                job.fold(Submitted(held=new.held), self.now)
-                first[alike] = (job.state, job.transitions)
+                job = LockedJob(KnownJob(0, head, new_state(len(plan.steps)), CHAIN_START), plan)
+                job.fold(Submitted(held=held), self.now)
+                first[alike] = (job.was.state, job.state, job.transitions)
             self._new[new.id] = (job, new.parent_job_id)
+        if refused:
+            raise already_active(refused)
 
-    def _active_job(self, key: tuple[str, str, str, str]) -> str | None:
-        names = ("org_id", "entity_type", "entity_id", "family")
-        for (job_id,) in self._sql.query(ACTIVE_JOB, dict(zip(names, key, strict=True))):
-            # Unless this very transaction brings it to its end.
-            if job_id not in self._jobs or not self._jobs[job_id].state.status.finished:
-                return str(job_id)
-        return None
+    def _active_jobs(self, new_jobs: Sequence[NewJob]) -> dict[tuple[str, ...], str]:
+        """Who is active for the entities of these jobs, unless this very transaction brings it to its end."""
+        keys = [
+            (new.org_id, new.entity_type, new.entity_id, new.family or self._plans.get(new.template_id, self._sql).name)
+            for new in new_jobs
+        ]
+        found = self._sql.query(ACTIVE_JOBS, {"keys": orjson.dumps(keys).decode()})
+        return {
+            tuple(key): job_id
+            for *key, job_id in found
+            if job_id not in self._jobs or not self._jobs[job_id].state.status.finished
+        }
 
     def _claim_on_the_spot(self, batch: Batch) -> list[_Start]:
         """Steps that just became ready start here if there is a slot: no second transaction, no wake-up."""
@@ -375,6 +383,8 @@ class Transaction:
         believes the queue to be empty: without a word they would lie there until the next poll.
         """
         for job in [*self._jobs.values(), *(job for job, _ in self._new.values())]:
+            if job.state.held:
+                continue
             fresh = set(job.fresh())
             for position, step in enumerate(job.state.steps):
                 if step.status is StepStatus.READY:

@@ -12,6 +12,7 @@ from threading import Event
 
 from docmill.db.database import Database
 from docmill.db.secrets import CALLBACK_TOKENS, installation_secret
+from docmill.engine.asking import Models
 from docmill.engine.bell import CONTROL, open_bell
 from docmill.engine.children import Children, ChildSettings
 from docmill.engine.failpoints import failpoint
@@ -110,7 +111,10 @@ class Worker:
         registry: Registry,
         settings: WorkerSettings,
         resolver: PromptResolver | None = None,
+        *,
+        models: Models | None = None,
     ) -> None:
+        self._models = models
         self._database = database
         self._registry = registry
         self._settings = settings
@@ -166,6 +170,7 @@ class Worker:
             children=children,
             lease=lease,
             tokens=Tokens(await asyncio.to_thread(self._secret)),
+            models=self._models,
         )
         lane_a = LaneA(database, plans, lease=lease, slots=slots, inflight=inflight, bell=bell, on_started=runner.start)
         lane_b = LaneB(database, plans, lease=lease, slots=slots, on_outcome=lane_a.take_over)

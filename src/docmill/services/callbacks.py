@@ -18,12 +18,13 @@ from docmill.engine.sql.statements import INSERT_CALLBACK
 from docmill.engine.store import PlanSource, Store
 from docmill.engine.store_pool import StorePool
 from docmill.model.callbacks import CallbackOutcome, CallbackStatus
+from docmill.model.errors import DocmillError
 from docmill.model.ids import DEFAULT_ORG, canonical_id, new_id
 from docmill.model.statuses import StepKind, StepStatus
 from docmill.model.tokens import Attempt, TokenMalformed, Tokens
-from docmill.services.answer_schema import violation
 from docmill.services.callback_payload import CallbackPayload, read_payload
 from docmill.templates.document import plan_from_document
+from docmill.templates.output import check_output
 from docmill.templates.plan import Plan, PlanStep
 from docmill.webhooks.signatures import ID, verify
 
@@ -233,10 +234,11 @@ def _fault(payload: CallbackPayload, step: PlanStep | None) -> dict[str, object]
     """Why a result is as good as a failure: looked for here, outside of any lock."""
     if step is None or step.output_schema is None or payload.status is not CallbackStatus.COMPLETED:
         return None
-    broken = violation(step.output_schema, payload.result)
-    if broken is None:
-        return None
-    return {"code": "output_invalid", "message": f"The answer does not satisfy the output_schema: {broken}"}
+    try:
+        check_output(step.output_schema, payload.result, f"The answer to {step.step_key}")
+    except DocmillError as error:
+        return {"code": error.code, "message": error.message}
+    return None
 
 
 def _answer(outcome: CallbackOutcome, message: str = "", code: str | None = None) -> CallbackAnswer:

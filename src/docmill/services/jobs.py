@@ -91,7 +91,7 @@ class Jobs:
     def submit(self, new_jobs: Sequence[NewJob]) -> int:
         """Submit jobs in one transaction and wake the workers; how many of them were new."""
         for job in new_jobs:
-            _check(job)
+            check_job(job)
         # In id order: two who submit the same jobs at the same moment then queue instead of deadlocking.
         in_order = sorted(new_jobs, key=lambda job: job.id)
         outcome = self._stores.commit(Batch(submissions=in_order, check=False), again=Batch(submissions=in_order))
@@ -229,7 +229,8 @@ def _came_about(event: Cancelled | Rerun, before: JobSummary, after: JobSummary)
     return after.run > before.run
 
 
-def _check(job: NewJob) -> None:
+def check_job(job: NewJob) -> None:
+    """Whether the job can be stored; InvalidInput or NotFound says what is wrong with it."""
     _check_ids(job)
     for name in ("entity_type", "entity_id", "title", "file_type", "created_by"):
         if "\0" in (getattr(job, name) or ""):

@@ -42,19 +42,19 @@ def new_job(
         entity_id=entity_id,
         id=new_id() if job_id is None else checked_id(job_id),
         priority=priority,
-        title=_text("title", title),
-        metadata=_metadata(metadata or {}),
-        file_type=None if file_type is None else _text("file type", file_type),
+        title=checked_text("title", title),
+        metadata=checked_metadata(metadata or {}),
+        file_type=None if file_type is None else checked_text("file type", file_type),
         created_by=created_by,
     )
 
 
-def checked_id(text: str) -> str:
+def checked_id(text: str, what: str = "job") -> str:
     """The id in its canonical form."""
     try:
         return str(uuid.UUID(text))
     except ValueError:
-        raise InvalidInput(f"{text!r} is not a job id; write a UUID, or leave it out to get one.") from None
+        raise InvalidInput(f"{text!r} is not a {what} id; write a UUID, or leave it out to get one.") from None
 
 
 def _entity(entity: str, template: TemplateVersion) -> tuple[str, str]:
@@ -67,10 +67,11 @@ def _entity(entity: str, template: TemplateVersion) -> tuple[str, str]:
             f"The template {template.name!r} processes {template.processable_type}, not {entity_type}; "
             f"write {template.processable_type}:{entity_id} or choose another template."
         )
-    return entity_type, _text("entity id", entity_id)
+    return entity_type, checked_text("entity id", entity_id)
 
 
-def _text(what: str, value: str) -> str:
+def checked_text(what: str, value: str) -> str:
+    """The text, if every database can store it."""
     if len(value) > MAX_TEXT:
         raise InvalidInput(f"The {what} has {len(value):,} characters; {MAX_TEXT:,} are allowed.")
     if not _storable(value):
@@ -87,7 +88,8 @@ def _storable(value: str) -> bool:
     return "\0" not in value
 
 
-def _metadata(value: Mapping[str, object]) -> dict[str, Any]:
+def checked_metadata(value: Mapping[str, object]) -> dict[str, Any]:
+    """The metadata, if every database can store it."""
     try:
         text = orjson.dumps(value)
     except TypeError as error:

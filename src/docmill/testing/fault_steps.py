@@ -16,21 +16,29 @@ from typing import Any
 
 from docmill.engine import failpoints
 from docmill.plugin import (
+    Answer,
     ApplyContext,
     Database,
     FollowUp,
+    ModelCall,
     PermanentError,
     RetryableError,
     StepContext,
     Wait,
     entity_loader,
     processor,
+    provider,
     step,
 )
 from docmill.testing.witness import Witness
 
 EFFECTS = "create table effects (effect_key text not null, token text not null)"
 """Without a unique index: what is applied twice must show."""
+PROMPT_TOKENS, ANSWER_TOKENS = 100, 50
+"""Of every call of the stand-in model."""
+PRICES = '{"stand-in:model": {"input": "10", "output": "30"}}'
+"""As the setting `ai.prices`: each call costs $0.0025."""
+CALL_NANOS = 2_500_000
 
 
 @cache
@@ -46,7 +54,7 @@ _kill_at = os.environ.get("DOCMILL_WITNESS_KILL", "")
 
 
 def _kill_if(moment: str) -> None:
-    """Die when the model was asked, or had answered, if the test wants it: boundaries outside the engine."""
+    """Die inside the call of the model, if the test wants it: a boundary outside Docmill."""
     if _kill_at == moment:
         os.kill(os.getpid(), signal.SIGKILL)
 
@@ -59,16 +67,24 @@ async def _gate(name: str) -> None:
 @step("fault.ask", kind="ai")
 async def ask(ctx: StepContext) -> dict[str, str]:
     """A paid call of the stand-in model."""
-    witness().note("asked", ctx.effect_key, ctx.token)
-    _kill_if("model.asked")
-    gate = ctx.metadata.get("gate")
+    prompt = f"{ctx.effect_key} {ctx.token} {ctx.metadata.get('gate', '')}"
+    reply = await ctx.generate(prompt, model="stand-in:model", max_tokens=ANSWER_TOKENS)
+    return {"token": reply.text}
+
+
+@provider("stand-in")
+async def stand_in(call: ModelCall) -> Answer:
+    """The stand-in model: tells the witness, waits at the gate if there is one, answers with the attempt's token."""
+    effect_key, token, gate = call.prompt.split(" ")
+    witness().note("asked", effect_key, token)
+    _kill_if("model.asking")
     if gate:
-        await _gate(f"{gate}-{witness().count('asked', ctx.effect_key)}")
+        await _gate(f"{gate}-{witness().count('asked', effect_key)}")
     else:
         await asyncio.sleep(0.002)
-    witness().note("answered", ctx.effect_key, ctx.token)
-    _kill_if("model.answered")
-    return {"token": ctx.token}
+    witness().note("answered", effect_key, token)
+    _kill_if("model.answering")
+    return Answer(text=token, input_tokens=PROMPT_TOKENS, output_tokens=ANSWER_TOKENS)
 
 
 @step("fault.free")
@@ -83,6 +99,15 @@ async def free(ctx: StepContext) -> dict[str, str]:
 @step("fault.plain")
 async def plain(ctx: StepContext) -> dict[str, str]:
     """Nothing but a result that names its attempt."""
+    return {"token": ctx.token}
+
+
+@step("fault.busy", kind="rule")
+async def busy(ctx: StepContext) -> dict[str, str]:
+    """Tells the witness when it begins and ends, so that it sees how many jobs are at it at once."""
+    witness().note("busy", ctx.effect_key)
+    await asyncio.sleep(0.003)
+    witness().note("idle", ctx.effect_key)
     return {"token": ctx.token}
 
 
@@ -246,6 +271,17 @@ steps:
   - {step_key: finish, type: FinishProcessing, max_crashes: 100}
 """
 """Comes to a bad end, whereupon what was done is undone."""
+
+
+BUSY = """
+name: fault busy
+processable_type: thing
+service_name: fault
+steps:
+  - {step_key: only, type: fault.busy, processor_method: record, max_crashes: 100}
+  - {step_key: finish, type: FinishProcessing, max_crashes: 100}
+"""
+"""For batches: what the witness sees of it lies between the moment the job was let in and its end."""
 
 
 def single(name: str, step_type: str, **settings: object) -> str:

@@ -6,8 +6,8 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, replace
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -15,9 +15,7 @@ from sqlalchemy import Connection, text
 
 from docmill.bootstrap import App, open_app
 from docmill.db.database import Database
-from docmill.engine.batch import Batch, NewBatch, NewJob
-from docmill.engine.store import PlanSource
-from docmill.engine.store_pool import StorePool
+from docmill.engine.batch import NewJob
 from docmill.model.ids import DEFAULT_ORG, new_id
 from docmill.settings import load_settings
 from docmill.templates.compile import compile_template
@@ -103,6 +101,9 @@ class Fleet:
         self.deaths = 0
         home = app.settings.home
         self.log = home / "workers.log"
+        # Not above: importing it reads the environment of the process.
+        from docmill.testing import fault_steps
+
         inherited = {key: value for key, value in os.environ.items() if not key.startswith("DOCMILL_")}
         # An empty file of its own: nobody's settings reach the workers of a test.
         (home / "docmill.yaml").touch()
@@ -115,6 +116,10 @@ class Fleet:
             "DOCMILL_LEASE__DURATION": str(lease.duration),
             "DOCMILL_LEASE__HEARTBEAT": str(lease.heartbeat),
             "DOCMILL_LEASE__SWEEP": str(lease.sweep),
+            # The stand-in model answers as fast as it is asked.
+            "DOCMILL_AI__RATE": "100000",
+            "DOCMILL_AI__BURST": "1000",
+            "DOCMILL_AI__PRICES": fault_steps.PRICES,
             VARIABLE: str(witness.directory),
             **environment,
         }
@@ -214,13 +219,7 @@ class Fleet:
 
     def submit_batch(self, template: str, count: int, limit: int) -> str:
         """Submit jobs as a batch, of which only so many may be active; its id."""
-        batch = NewBatch(id=new_id(), org_id=DEFAULT_ORG, max_active=limit)
-        new = self.new_jobs(template, count)
-        jobs = [replace(job, batch_id=batch.id, held=n >= limit) for n, job in enumerate(new)]
-        with closing(StorePool(self.database, PlanSource())) as stores:
-            outcome = stores.commit(Batch(batches=[batch], submissions=jobs))
-        self.app.bell.ring(outcome.left_ready)
-        return batch.id
+        return self.app.batches.submit(self.new_jobs(template, count), limit=limit).id
 
     def unfinished(self) -> int:
         """How many jobs have not come to their end."""

@@ -10,11 +10,11 @@ from dataclasses import replace
 from typing import Any
 
 from docmill.db.clock import database_now
-from docmill.engine import decide, sweeper
+from docmill.engine import decide, rooms, sweeper
 from docmill.engine.events import Answered
 from docmill.engine.lane_b import Apply, LaneB
 from docmill.engine.runner import Runner
-from docmill.engine.sql import postgres
+from docmill.engine.sql import postgres, statements
 from docmill.engine.transaction import Transaction
 from docmill.model.statuses import StepStatus
 
@@ -106,6 +106,25 @@ def _no_callback_dedupe() -> None:
     decide._report = report
 
 
+def _no_batch_lock() -> None:
+    """A batch's counters are read without being locked. (SQLite has no such lock to take out, as above.)"""
+    locking = statements.LOCK_BATCH
+    unlocked = locking._replace(postgres=locking.postgres.replace("for no key update", ""))
+    rooms.LOCK_BATCH = unlocked  # type: ignore[attr-defined]
+
+
+def _no_batch_limit() -> None:
+    """Where there is room for one, a few more slip in; and the database does not refuse them."""
+    free = rooms.Rooms._free
+
+    def slack(self: rooms.Rooms, batch_id: str, room: int, members: Any) -> int:
+        return free(self, batch_id, room + 5, members)
+
+    rooms.Rooms._free = slack  # type: ignore[method-assign]
+    unguarded = [text.partition(" and (")[0] for text in statements.UPDATE_BATCH]
+    rooms.UPDATE_BATCH = statements.Statement(*unguarded)  # type: ignore[attr-defined]
+
+
 MUTATIONS: dict[str, Callable[[], None]] = {
     "report_fence": _no_report_fence,
     "apply_fence": _no_apply_fence,
@@ -116,6 +135,8 @@ MUTATIONS: dict[str, Callable[[], None]] = {
     "fallback": _no_fallback,
     "sweep": _no_sweep,
     "callback_dedupe": _no_callback_dedupe,
+    "batch_lock": _no_batch_lock,
+    "batch_limit": _no_batch_limit,
 }
 
 if "DOCMILL_MUTATION" in os.environ:

@@ -1,9 +1,10 @@
 """The witness's verdict after a run: which of the invariants of reliability.md do not hold. An empty list is a pass.
 
 1 each effect key applied exactly once, and each answered attempt once; 2 no model call after its checkpoint, and before
-it no more repeats than the step was given back; 3 no unfinished job that nothing will move; 4 progress and version
-never fall; 5 every job's chain verifies; 8 no accepted write carries an old epoch. Everything is worked out from
-events, rows and the witness's log, nothing from the engine's own account of what it did.
+it no more repeats than the step was given back, each recorded; 3 no unfinished job that nothing will move; 4 progress
+and version never fall; 5 every job's chain verifies; 7 what was spent is the sum of the calls; 8 no accepted write
+carries an old epoch. Everything is worked out from events, rows and the witness's log, nothing from the engine's own
+account of what it did.
 """
 
 import hashlib
@@ -22,6 +23,8 @@ from docmill.templates.document import plan_from_document
 from docmill.templates.plan import Plan
 from docmill.testing.witness import Witness
 
+CALL_NANOS = 2_500_000
+"""What a call of the stand-in model costs; see `fault_steps`, whose import would read the environment."""
 PAID = frozenset({"fault.ask"})
 KEPT = PAID | {"external.call", "fault.hold"}
 """Whose results are stored before they are applied, by another attempt perhaps."""
@@ -49,6 +52,8 @@ class _Look:
     events: dict[str, list[Any]] = field(default_factory=lambda: defaultdict(list))
     effects: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     workers: dict[str, Any] = field(default_factory=dict)
+    calls: list[Any] = field(default_factory=list)
+    spent: dict[str, int] = field(default_factory=dict)
     batches: list[Any] = field(default_factory=list)
     callbacks: list[Any] = field(default_factory=list)
     secret: bytes = b""
@@ -72,6 +77,9 @@ def _look(connection: Connection) -> _Look:
         look.effects[row.effect_key].append(row.token)
     for row in connection.execute(text("select id, status, expires_at from workers")):
         look.workers[row.id] = row
+    look.calls = list(connection.execute(text("select * from ai_calls")).all())
+    for row in connection.execute(text("select period, sum(spent_nanos) as spent from ai_budgets group by period")):
+        look.spent[row.period] = int(row.spent)
     look.batches = list(connection.execute(text("select * from processing_batches")))
     look.callbacks = list(connection.execute(text("select * from processing_callbacks")))
     for row in connection.execute(text("select value from installation_secrets where name = 'callback_tokens'")):
@@ -105,6 +113,7 @@ class Verdict:
         self._judge_effects()
         self._judge_calls()
         self._judge_callbacks()
+        self._judge_spending()
 
     def _say(self, number: int, job_id: str, what: str) -> None:
         self.violations.append(f"{number}: job {job_id}: {what}")
@@ -271,6 +280,25 @@ class Verdict:
                 applied.add(note.key)
             elif note.key in applied:
                 self.violations.append(f"2: the model was asked for {note.key} after its checkpoint")
+
+    def _judge_spending(self) -> None:
+        """Every call the witness saw has a row, and the rows add up to what counts as spent, by month and by day."""
+        recorded = Counter(f"{call.job_id}/{call.step_key}" for call in self._look.calls)
+        seen: Counter[str] = Counter()
+        for key, count in self._asked.items():
+            seen[key.rpartition("/")[0]] += count
+        for key, count in seen.items():
+            if recorded[key] < count:
+                self.violations.append(f"2: {key} asked {count} times, recorded {recorded[key]} times")
+        spent: Counter[str] = Counter()
+        for call in self._look.calls:
+            day = _time(call.created_at).astimezone(UTC).date().isoformat()
+            spent[day] += call.cost_nanos
+            spent[day[:7]] += call.cost_nanos
+            if call.outcome == "answered" and call.model == "model" and call.cost_nanos != CALL_NANOS:
+                self.violations.append(f"7: call {call.id} cost {call.cost_nanos}")
+        if +spent != +Counter(self._look.spent):
+            self.violations.append(f"7: spent {self._look.spent}, the calls add up to {dict(spent)}")
 
 
 def examine(database: Database, witness: Witness, *, finished: bool = True) -> list[str]:

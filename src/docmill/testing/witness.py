@@ -44,9 +44,11 @@ class Witness:
         """The witness that the test named to this process."""
         return cls(Path(os.environ[VARIABLE]))
 
-    def note(self, what: str, key: str = "", detail: str = "") -> None:
-        """Write one line, whole or not at all."""
+    def note(self, what: str, key: str = "", detail: str = "", *, synced: bool = False) -> None:
+        """Write one line, whole or not at all; `synced`: on the disk before this returns."""
         os.write(self._fd, (json.dumps([what, key, detail, os.getpid(), time.monotonic()]) + "\n").encode())
+        if synced:
+            os.fsync(self._fd)
 
     def notes(self, *kinds: str) -> Iterator[Note]:
         """Everything seen so far, in order; of these kinds only, if any are named."""

@@ -1,6 +1,18 @@
 """What the model gateway remembers: every call with its cost, and the limits that all processes share."""
 
-from sqlalchemy import BigInteger, Column, Double, Index, Integer, PrimaryKeyConstraint, SmallInteger, String, Table
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Double,
+    Index,
+    Integer,
+    PrimaryKeyConstraint,
+    SmallInteger,
+    String,
+    Table,
+    text,
+)
 
 from docmill.db.tables.metadata import metadata, one_of
 from docmill.db.types import IdType, UtcTime
@@ -23,11 +35,16 @@ ai_calls = Table(
     Column("input_tokens", Integer, nullable=False),
     Column("output_tokens", Integer, nullable=False),
     Column("cost_nanos", BigInteger, nullable=False),
+    Column("priced", Boolean, nullable=False),
+    Column("reserved_nanos", BigInteger, nullable=False),
+    Column("expires_at", UtcTime, nullable=False),
     Column("duration_ms", Integer, nullable=False),
     Column("created_at", UtcTime, nullable=False),
     one_of("outcome", CallOutcome),
 )
 Index("ix_ai_calls_org", ai_calls.c.org_id, ai_calls.c.created_at)
+_asked = text("outcome = 'asked'")
+Index("ix_ai_calls_asked", ai_calls.c.org_id, postgresql_where=_asked, sqlite_where=_asked)
 Index("ix_ai_calls_job", ai_calls.c.job_id)
 
 ai_breakers = Table(
@@ -55,6 +72,5 @@ ai_budgets = Table(
     Column("org_id", IdType, nullable=False),
     Column("period", String, nullable=False),
     Column("spent_nanos", BigInteger, nullable=False),
-    Column("reserved_nanos", BigInteger, nullable=False),
     PrimaryKeyConstraint("org_id", "period"),
 )

@@ -24,16 +24,20 @@ def statement(text: str, lock: str = "") -> Statement:
 
 # The batch's row is locked after the jobs of the batch, never before: see `Transaction`.
 LOCK_BATCH = statement(
-    "select max_active, active, held from processing_batches where id = :id", lock=" for no key update"
+    "select max_active, active, held, cancelling from processing_batches where id = :id", lock=" for no key update"
 )
 
 INSERT_BATCH = statement("""
-insert into processing_batches (id, org_id, title, max_active, total, active, held, metadata, created_by, created_at)
-values (:id, :org_id, :title, :max_active, :total, :active, :held, :metadata, :created_by, :now)
+insert into processing_batches (id, org_id, title, max_active, total, active, held, digest, metadata, created_by,
+  created_at, finished_at)
+values (:id, :org_id, :title, :max_active, :total, :active, :held, :digest, :metadata, :created_by, :now, :finished_at)
 on conflict do nothing""")
 
+# The condition is the limit in the database itself: what is active may rise up to it, and above it only fall. Even
+# counting gone wrong cannot let one more in.
 UPDATE_BATCH = statement("""
-update processing_batches set active = :active, held = :held, finished_at = :finished_at where id = :id""")
+update processing_batches set active = :active, held = :held, finished_at = :finished_at, cancelling = :cancelling
+where id = :id and (:active <= max_active or :active <= active)""")
 
 # SKIP LOCKED: whoever holds the batch must not wait for a job that somebody is cancelling. What is passed over is found
 # by the sweeper.
@@ -42,15 +46,32 @@ LOCK_HELD = statement(
     lock=" for no key update skip locked",
 )
 
-HUNGRY_BATCHES = statement(
-    "select id from processing_batches where held > 0 and active < max_active order by id limit :limit"
-)
+HUNGRY_BATCHES = statement("""
+select id from processing_batches
+where finished_at is null and held > 0 and active < max_active and not cancelling order by id limit :limit""")
 
-# No lock: an answer that is out of date makes the insert fail, which is then tried again.
-ACTIVE_JOB = statement("""
+# Somebody is cancelling them, or was and died.
+CANCELLED_BATCHES = statement("""
+select id from processing_batches where finished_at is null and cancelling order by id limit :limit""")
+
+UNFINISHED_OF_BATCH = statement("""
 select id from processing_jobs
-where org_id = :org_id and entity_type = :entity_type and entity_id = :entity_id and family = :family
-  and status in ('PENDING', 'IN_PROGRESS', 'WAITING')""")
+where batch_id = :batch_id and id > :after and status in ('PENDING', 'IN_PROGRESS', 'WAITING')
+order by id limit :limit""")
+
+# For many at once: `keys` is a JSON array of [organisation, entity type, entity id, family]. No lock: an answer that is
+# out of date makes the insert fail, which is then tried again.
+ACTIVE_JOBS = Statement(
+    postgres="""
+select k->>0, k->>1, k->>2, k->>3, j.id from json_array_elements(%(keys)s::json) as k join processing_jobs j
+  on j.org_id = (k->>0)::uuid and j.entity_type = k->>1 and j.entity_id = k->>2 and j.family = k->>3
+where j.status in ('PENDING', 'IN_PROGRESS', 'WAITING')""",
+    # CROSS JOIN keeps the order: one look into the index for each key.
+    sqlite="""
+select k.value->>0, k.value->>1, k.value->>2, k.value->>3, j.id from json_each(:keys) k cross join processing_jobs j
+  on j.org_id = k.value->>0 and j.entity_type = k.value->>1 and j.entity_id = k.value->>2 and j.family = k.value->>3
+where j.status in ('PENDING', 'IN_PROGRESS', 'WAITING')""",
+)
 
 INSERT_UNDO_TEMPLATE = statement("""
 insert into process_templates (id, org_id, name, version, processable_type, task_type, service_name, digest,

@@ -57,14 +57,20 @@ def _batches() -> None:
         sa.Column("total", sa.Integer, nullable=False),
         sa.Column("active", sa.Integer, nullable=False),
         sa.Column("held", sa.Integer, nullable=False),
+        sa.Column("cancelling", sa.Boolean, nullable=False, server_default=sa.false()),
+        sa.Column("digest", sa.String, nullable=False, server_default=sa.text("''")),
         sa.Column("metadata", JsonValue, nullable=False),
         sa.Column("created_by", sa.String),
         sa.Column("created_at", UtcTime, nullable=False),
         sa.Column("finished_at", UtcTime),
         sa.PrimaryKeyConstraint("id", name="pk_processing_batches"),
+        sa.CheckConstraint(
+            "active >= 0 AND held >= 0 AND active + held <= total AND max_active >= 0",
+            name=op.f("ck_processing_batches_counts"),
+        ),
     )
     op.create_index("ix_processing_batches_org", "processing_batches", ["org_id", "id"])
-    _partial_index("ix_processing_batches_held", "processing_batches", ["id"], "held > 0")
+    _partial_index("ix_processing_batches_open", "processing_batches", ["id"], "finished_at IS NULL")
 
 
 def _issues() -> None:
@@ -251,12 +257,16 @@ def _ai() -> None:
         sa.Column("input_tokens", sa.Integer, nullable=False),
         sa.Column("output_tokens", sa.Integer, nullable=False),
         sa.Column("cost_nanos", sa.BigInteger, nullable=False),
+        sa.Column("priced", sa.Boolean, nullable=False),
+        sa.Column("reserved_nanos", sa.BigInteger, nullable=False),
+        sa.Column("expires_at", UtcTime, nullable=False),
         sa.Column("duration_ms", sa.Integer, nullable=False),
         sa.Column("created_at", UtcTime, nullable=False),
         sa.PrimaryKeyConstraint("id", name="pk_ai_calls"),
-        _one_of("ai_calls", "outcome", "'answered', 'failed'"),
+        _one_of("ai_calls", "outcome", "'asked', 'answered', 'failed', 'lost'"),
     )
     op.create_index("ix_ai_calls_org", "ai_calls", ["org_id", "created_at"])
+    _partial_index("ix_ai_calls_asked", "ai_calls", ["org_id"], "outcome = 'asked'")
     op.create_index("ix_ai_calls_job", "ai_calls", ["job_id"])
     op.create_table(
         "ai_breakers",
@@ -280,7 +290,6 @@ def _ai() -> None:
         sa.Column("org_id", IdType, nullable=False),
         sa.Column("period", sa.String, nullable=False),
         sa.Column("spent_nanos", sa.BigInteger, nullable=False),
-        sa.Column("reserved_nanos", sa.BigInteger, nullable=False),
         sa.PrimaryKeyConstraint("org_id", "period", name="pk_ai_budgets"),
     )
 

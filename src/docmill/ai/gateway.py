@@ -1,0 +1,242 @@
+"""The one way to a model: `generate(request) -> reply`."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection
+
+from docmill.ai.admission import Ending, Ticket, admit, record, settle
+from docmill.ai.answers import accept
+from docmill.ai.breaker import Health
+from docmill.ai.clock import Clock, database_clock
+from docmill.ai.prices import Cost, PriceList, most_input_tokens
+from docmill.ai.rules import Rules, Target
+from docmill.db.database import Database, is_transient
+from docmill.model.ai import Answer, Caller, CallOutcome, ModelCall, Reply, Request
+from docmill.model.ai_errors import ModelRateLimited, ModelTimeout, ModelUnavailable, ModelUnknown
+from docmill.model.errors import DatabaseUnavailable, DocmillError
+from docmill.plugin import Provider
+
+T = TypeVar("T")
+log = logging.getLogger("docmill.ai")
+
+_THREADS = 4
+_NO_COST = Cost(nanos=0, known=True)
+_ILL = (ModelRateLimited, ModelTimeout, ModelUnavailable)
+
+
+def _pass(name: str) -> None:
+    """No failpoints."""
+
+
+class Gateway:
+    """Asks models for everybody in this process; what all processes share is in the database."""
+
+    def __init__(
+        self,
+        database: Database,
+        providers: Mapping[str, Provider],
+        rules: Rules,
+        *,
+        clock: Clock = database_clock,
+        wait: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        failpoint: Callable[[str], None] = _pass,
+    ) -> None:
+        self._database = database
+        self._providers = providers
+        self._rules = rules
+        self._prices = PriceList(rules.prices)
+        self._clock = clock
+        self._wait = wait
+        self.failpoint = failpoint
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="docmill-ai")
+        self._closing = Event()
+        self._background: set[asyncio.Task[None]] = set()
+
+    async def generate(self, request: Request, caller: Caller | None = None) -> Reply:
+        """Ask; the reply was checked and its cost is recorded. Whatever fails is an error with a code of its own."""
+        caller = caller or Caller()
+        target = self._rules.resolve(request.model)
+        provider = self._provider(target)
+        call = self._call(request, target)
+        # No limits, no ticket: what is free and close at hand is only recorded.
+        ticket = await self._admit(call, caller, target) if provider.limited else None
+        started = time.monotonic()
+        answer: Answer | None = None
+        error: BaseException | None = None
+        data: object = None
+        try:
+            if ticket is not None and ticket.wait > 0:
+                await self._wait(ticket.wait)
+            started = time.monotonic()
+            answer = await self._ask(provider, call, target)
+            data = accept(answer, call.output_schema, model=str(target), max_tokens=call.max_tokens)
+        except BaseException as raised:
+            # Cancellation too: whatever ends a call, its row must say so and its reservation go.
+            error = raised
+        cost = _NO_COST if ticket is None or answer is None else self._cost(ticket, answer)
+        ending = _ending(answer, error, cost, time.monotonic() - started)
+        if ticket is not None:
+            await self._settle(ticket, ending)
+        else:
+            await self._write(
+                lambda connection: record(connection, caller, target, ending, now=self._clock(connection))
+            )
+        if error is not None:
+            raise error
+        assert answer is not None
+        return Reply(
+            text=answer.text,
+            data=data,
+            provider=target.provider,
+            model=target.model,
+            input_tokens=answer.input_tokens,
+            output_tokens=answer.output_tokens,
+            cost_nanos=cost.nanos,
+            finish=answer.finish,
+        )
+
+    def close(self) -> None:
+        """End; records under way are written first, unless the database is away."""
+        self._closing.set()
+        self._threads.shutdown()
+
+    def _provider(self, target: Target) -> Provider:
+        found = self._providers.get(target.provider)
+        if found is None:
+            known = ", ".join(sorted(self._providers))
+            raise ModelUnknown(
+                f"There is no model provider {target.provider!r}; this installation has {known}. Correct the name of "
+                "the model, or install the plug-in that has the provider.",
+                provider=target.provider,
+            )
+        return found
+
+    def _call(self, request: Request, target: Target) -> ModelCall:
+        rules = self._rules
+        return ModelCall(
+            model=target.model,
+            prompt=request.prompt,
+            instructions=request.instructions,
+            attachments=request.attachments,
+            output_schema=request.output_schema,
+            max_tokens=rules.max_tokens if request.max_tokens is None else request.max_tokens,
+            temperature=request.temperature,
+            timeout=rules.timeout if request.timeout is None else request.timeout,
+            options={**request.options, **rules.of(target.provider).options},
+        )
+
+    async def _ask(self, provider: Provider, call: ModelCall, target: Target) -> Answer:
+        self.failpoint("model.asked")
+        try:
+            async with asyncio.timeout(call.timeout):
+                answer = await provider.function(call)
+        except TimeoutError as error:
+            raise ModelTimeout(
+                f"{target} did not answer within {call.timeout:g} s. Raise timeout in model_config or ai.timeout if "
+                "it often needs longer."
+            ) from error
+        self.failpoint("model.answered")
+        return answer
+
+    async def _admit(self, call: ModelCall, caller: Caller, target: Target) -> Ticket:
+        most_input = most_input_tokens(call)
+        if not self._prices.loaded:
+            # Its first use takes a good part of a second, which no transaction should stay open for.
+            await asyncio.get_running_loop().run_in_executor(self._threads, self._prices.load)
+
+        def work(connection: Connection) -> Ticket:
+            now = self._clock(connection)
+            most = self._prices.cost(
+                target.provider, target.model, input_tokens=most_input, output_tokens=call.max_tokens, at=now
+            )
+            return admit(
+                connection, rules=self._rules, caller=caller, target=target, most=most, timeout=call.timeout, now=now
+            )
+
+        admitting = asyncio.ensure_future(self._in_database(work))
+        try:
+            return await asyncio.shield(admitting)
+        except asyncio.CancelledError:
+            # The transaction goes on in its thread: what it lets in must be let out again.
+            self._keep(self._give_back(admitting))
+            raise
+
+    async def _give_back(self, admitting: "asyncio.Future[Ticket]") -> None:
+        try:
+            ticket = await admitting
+        except DocmillError:
+            return
+        await self._settle(ticket, _ending(None, asyncio.CancelledError(), _NO_COST, 0.0))
+
+    async def _settle(self, ticket: Ticket, ending: Ending) -> None:
+        await self._write(lambda connection: settle(connection, ticket, ending, now=self._clock(connection)))
+
+    async def _write(self, work: Callable[[Connection], None]) -> None:
+        """Write how a call ended, even if whoever asked is cancelled meanwhile."""
+        await asyncio.shield(self._keep(self._in_database(work)))
+
+    def _keep(self, work: "Coroutine[Any, Any, None]") -> "asyncio.Task[None]":
+        """A task that is not forgotten before its end."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+        return task
+
+    def _cost(self, ticket: Ticket, answer: Answer) -> Cost:
+        return self._prices.cost(
+            ticket.target.provider,
+            ticket.target.model,
+            input_tokens=answer.input_tokens,
+            output_tokens=answer.output_tokens,
+            at=ticket.created_at,
+        )
+
+    async def _in_database(self, work: Callable[[Connection], T]) -> T:
+        """One short write transaction on a thread, waiting for a database that is away: that costs no attempt."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self._persist, work)
+
+    def _persist(self, work: Callable[[Connection], T]) -> T:
+        pause = 0.02
+        while True:
+            try:
+                with self._database.write() as connection:
+                    return work(connection)
+            except Exception as error:
+                transient = isinstance(error, DatabaseUnavailable) or is_transient(error)
+                if not transient or self._closing.wait(pause):
+                    raise
+                log.warning("model gateway: trying again after: %s", error)
+                pause = min(1.0, 2 * pause)
+
+
+def _ending(answer: Answer | None, error: BaseException | None, cost: Cost, duration: float) -> Ending:
+    return Ending(
+        outcome=CallOutcome.ANSWERED if error is None else CallOutcome.FAILED,
+        error_code=_code(error),
+        input_tokens=answer.input_tokens if answer else 0,
+        output_tokens=answer.output_tokens if answer else 0,
+        cost=cost,
+        duration=duration,
+        health=_health(answer, error),
+    )
+
+
+def _code(error: BaseException | None) -> str | None:
+    if error is None:
+        return None
+    if isinstance(error, asyncio.CancelledError):
+        return "cancelled"
+    return error.code if isinstance(error, DocmillError) else "exception"
+
+
+def _health(answer: Answer | None, error: BaseException | None) -> Health:
+    """An answer is an answer, be it useless; so is a refusal of the key or the model."""
+    if isinstance(error, _ILL):
+        return Health.ILL
+    return Health.WELL if answer is not None or isinstance(error, DocmillError) else Health.UNKNOWN

@@ -1,0 +1,160 @@
+"""`docmill ai`: what models were asked, what it cost, and how their breakers stand."""
+
+import sys
+from typing import Annotated, Any
+
+from cyclopts import App, Parameter, validators
+
+from docmill.cli.output import Json, print_json, print_table, printable, record, when
+
+app = App(name="ai", help="Look at calls to models, their cost, and their breakers.")
+breakers = App(name="breakers", help="Show the breakers of models, or close one by hand.")
+app.command(breakers)
+
+BY = ("day", "model", "template")
+
+
+@app.command
+def calls(
+    *,
+    job: Annotated[str | None, Parameter(metavar="JOB", help="Only calls of this job.", show_default=False)] = None,
+    limit: Annotated[
+        int, Parameter(metavar="N", help="At most this many.", validator=validators.Number(gte=1, lte=100_000))
+    ] = 50,
+    json: Json = False,
+) -> int:
+    """List calls to models, the newest first."""
+    from docmill.cli.opening import opened
+
+    with opened() as installation:
+        found = installation.model_use.calls(limit=limit, job_id=job)
+    if json:
+        print_json({"calls": [record(call) for call in found]})
+    elif found:
+        heads = ("time", "model", "outcome", "tokens in", "out", "cost", "took", "job", "step")
+        rows = [
+            (
+                when(call.created_at),
+                f"{call.provider}:{call.model}",
+                call.error_code or str(call.outcome),
+                str(call.input_tokens),
+                str(call.output_tokens),
+                _cost(call.cost_nanos, known=call.priced),
+                f"{call.duration_ms / 1000:.1f} s",
+                call.job_id or "",
+                printable(call.step_key or ""),
+            )
+            for call in found
+        ]
+        print_table(heads, rows, give_way=("model", "step"))
+    else:
+        print("No model was asked yet.", file=sys.stderr)
+    return 0
+
+
+@app.command
+def spend(
+    *,
+    by: Annotated[str, Parameter(metavar="WHAT", help="Add up by day, model or template.")] = "day",
+    days: Annotated[
+        int, Parameter(metavar="N", help="So many days back, today included.", validator=validators.Number(gte=1))
+    ] = 30,
+    json: Json = False,
+) -> int:
+    """Show what models cost, by day, model or template.
+
+    Days and months are those of UTC. A call of a process that died counts with the most it can have cost.
+    """
+    from docmill.cli.errors import WrongUse
+    from docmill.cli.opening import opened
+
+    if by not in BY:
+        raise WrongUse(f"--by is one of {', '.join(BY)}, not {by!r}.")
+    from docmill.services.models import SpendBy
+
+    with opened() as installation:
+        found = installation.model_use.spend(SpendBy(by), days=days)
+        spent = installation.model_use.spent()
+        section = installation.settings.ai
+    budgets: list[dict[str, Any]] = [
+        {"span": str(span), "spent_nanos": nanos, "limit_usd": getattr(section, f"budget_{span}")}
+        for span, nanos in spent.items()
+    ]
+    if json:
+        print_json({"by": by, "days": days, "spend": [record(row) for row in found], "budgets": budgets})
+        return 0
+    if found:
+        heads = (by, "calls", "failed", "tokens in", "out", "cost")
+        rows = [
+            (
+                row.name,
+                str(row.calls),
+                str(row.failed),
+                str(row.input_tokens),
+                str(row.output_tokens),
+                _cost(row.cost_nanos),
+            )
+            for row in found
+        ]
+        print_table(heads, rows, give_way=(by,))
+    else:
+        print(f"No model was asked in the last {days} days.", file=sys.stderr)
+    for budget in budgets:
+        limit = "no budget" if budget["limit_usd"] is None else f"of ${budget['limit_usd']:,.2f}"
+        print(f"this {budget['span']}: {_cost(budget['spent_nanos'])} ({limit})")
+    if unpriced := sum(row.unpriced for row in found):
+        print(
+            f"note: {unpriced} calls count as free, their models have no known price; set ai.prices.", file=sys.stderr
+        )
+    return 0
+
+
+@breakers.default
+def show_breakers(*, json: Json = False) -> int:
+    """Show the breakers of models that have failed."""
+    from docmill.cli.opening import opened
+
+    with opened() as installation:
+        found = installation.model_use.breakers()
+    if json:
+        print_json({"breakers": [record(breaker) for breaker in found]})
+    elif found:
+        heads = ("model", "state", "failures", "opened", "probe until")
+        rows = [
+            (
+                breaker.name,
+                str(breaker.state),
+                str(breaker.failures),
+                when(breaker.opened_at),
+                when(breaker.probe_until),
+            )
+            for breaker in found
+        ]
+        print_table(heads, rows, give_way=("model",))
+    else:
+        print("No model has failed yet.", file=sys.stderr)
+    return 0
+
+
+@breakers.command
+def reset(
+    model: Annotated[str, Parameter(name="MODEL", help="provider:model, as `docmill ai breakers` shows it.")],
+    /,
+    *,
+    json: Json = False,
+) -> int:
+    """Close a breaker now, because the provider is well again."""
+    from docmill.cli.opening import opened
+
+    with opened() as installation:
+        installation.model_use.reset_breaker(model)
+        (found,) = (breaker for breaker in installation.model_use.breakers() if breaker.name == model)
+    if json:
+        print_json({"breaker": record(found)})
+    else:
+        print(f"The breaker of {model} is closed.")
+    return 0
+
+
+def _cost(nanos: int, *, known: bool = True) -> str:
+    return f"${nanos / 1e9:.6f}" if known else "unknown"
