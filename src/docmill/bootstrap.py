@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from docmill.model.errors import DocmillError
-from docmill.settings import Settings
+from docmill.settings import ExecutorSection, Settings
 
 if TYPE_CHECKING:
     from docmill.ai.gateway import Gateway
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from docmill.plugin import Registry
     from docmill.prompts.store import Prompts
     from docmill.services.batches import Batches
+    from docmill.services.callbacks import Callbacks
     from docmill.services.issues import Issues
     from docmill.services.jobs import Jobs
     from docmill.services.models import ModelUse
@@ -62,7 +63,7 @@ class App:
     @cached_property
     def registry(self) -> "Registry":
         """Built-in step types, entry points, and the modules named in the settings."""
-        return load_registry(self.settings.plugins)
+        return load_registry(self.settings.plugins, self.settings.executors)
 
     @cached_property
     def bell(self) -> "Bell":
@@ -87,6 +88,14 @@ class App:
         from docmill.services.jobs import Jobs
 
         return Jobs(self.database, self.bell)
+
+    @cached_property
+    def callbacks(self) -> "Callbacks":
+        """Where answers of outside executors come in."""
+        from docmill.services.callbacks import Callbacks
+
+        keys = {name: section.key for name, section in self.settings.executors.items()}
+        return Callbacks(self.database, self.bell, keys)
 
     @cached_property
     def batches(self) -> "Batches":
@@ -181,6 +190,8 @@ class App:
             self.models.close()
         if "jobs" in self.__dict__:
             self.jobs.close()
+        if "callbacks" in self.__dict__:
+            self.callbacks.close()
         if "batches" in self.__dict__:
             self.batches.close()
         if "issues" in self.__dict__:
@@ -251,11 +262,13 @@ def plugin_modules(modules: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def load_registry(modules: tuple[str, ...]) -> "Registry":
-    """All declared steps, processors and loaders."""
+def load_registry(modules: tuple[str, ...], executors: Mapping[str, ExecutorSection] | None = None) -> "Registry":
+    """All declared steps, processors and loaders; external steps go to these executors."""
+    from datetime import UTC, datetime
     from importlib import import_module
 
     from docmill.plugin import PluginInvalid, Registry
+    from docmill.steps.external import Executor, external_call
 
     registry = Registry()
     for name in plugin_modules(modules):
@@ -272,6 +285,11 @@ def load_registry(modules: tuple[str, ...]) -> "Registry":
                 module=name,
             ) from error
         registry.add_module(module)
+    known = {
+        name: Executor(url=section.url, key=section.key, timeout=section.timeout)
+        for name, section in (executors or {}).items()
+    }
+    registry.add(external_call(known, lambda: datetime.now(UTC)))
     return registry
 
 

@@ -157,7 +157,15 @@ class StepContext(Protocol):
     effect_key: str
     """The same for every attempt of this step in this run: give it to services that deduplicate."""
     token: str
-    """Names this very attempt, for services that tell attempts apart. Not a secret."""
+    """Answers this very attempt while it waits: a secret, for whoever is to answer and nobody else."""
+    display_name: str
+    task_type: str
+    """That of the template."""
+    execution_group: int
+    executor: str | None
+    """Whom the template wants an external step sent to."""
+    answer_within: float | None
+    """Seconds that the template gives an outside executor to answer."""
     model: Mapping[str, object]
     """Model settings of this attempt, switched and raised as the template says."""
     prompt: str | None
@@ -291,6 +299,8 @@ class StepType:
     is_async: bool
     output: str | None = None
     """The key of the result that `output_schema` describes; None: the whole result."""
+    together: bool = False
+    """Called once for all steps of an execution group that are ready at the same moment; see `step`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -328,6 +338,7 @@ def step(
     recoveries: Mapping[str, Recovery] | None = None,
     recovery: str | None = None,
     output: str | None = None,
+    together: bool = False,
 ) -> Callable[[F], F]:
     """Declare a step type.
 
@@ -335,6 +346,9 @@ def step(
     `recoveries` are strategies for its failures, by the name that a template gives in `recovery`; the one named
     `recovery` here is used where the template names none.
     `output` names the key of the result that a template's `output_schema` describes (default: the whole result).
+    `together` (only for `external`) calls the function once for all steps of one execution group and one executor that
+    are ready at the same moment: it gets a list of contexts, `input` as a list in the same order, and returns as many
+    values.
     """
     step_kind = StepKind(kind)
     if recovery is not None and recovery not in (recoveries or {}):
@@ -349,6 +363,9 @@ def step(
                 f"Step {name!r}: the function takes the context first, then any of entity, results, input, item; "
                 f"it asks for {unknown}."
             )
+        is_async = inspect.iscoroutinefunction(function)
+        if together and not (is_async and step_kind is StepKind.EXTERNAL):
+            raise PluginInvalid(f"Step {name!r}: only `async def` steps of kind external are called together.")
         spec = StepType(
             name=name,
             kind=step_kind,
@@ -357,7 +374,8 @@ def step(
             paid=step_kind is StepKind.AI if paid is None else paid,
             recoveries=dict(recoveries or {}),
             recovery=recovery,
-            is_async=inspect.iscoroutinefunction(function),
+            is_async=is_async,
+            together=together,
             output=output,
         )
         return _mark(function, spec)
@@ -387,6 +405,12 @@ def entity_loader(entity_type: str) -> Callable[[F], F]:
         return _mark(function, EntityLoader(entity_type=entity_type, function=function))
 
     return declare
+
+
+def declared(function: Callable[..., Any], kind: type[T]) -> T:
+    """What the decorators noted on a function, of this kind: for step types that are made at run time."""
+    (spec,) = [spec for spec in getattr(function, _MARK, ()) if isinstance(spec, kind)]
+    return spec
 
 
 def provider(name: str, *, limited: bool = True) -> Callable[[F], F]:

@@ -2,15 +2,15 @@
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from decimal import Decimal
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import (
     BaseSettings,
     NoDecode,
@@ -20,7 +20,11 @@ from pydantic_settings import (
     YamlConfigSettingsSource,
 )
 
-from docmill.model.errors import DocmillError
+from docmill.model.errors import DocmillError, InvalidInput
+from docmill.webhooks.posting import checked_url
+from docmill.webhooks.signatures import read_secret
+
+T = TypeVar("T")
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -38,7 +42,7 @@ class SettingsInvalid(DocmillError):
 
 
 class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
 
 class PoolSection(_Section):
@@ -86,6 +90,38 @@ class RetentionSection(_Section):
         return timedelta(**{_UNITS[found[2]]: float(found[1])}) if found else value
 
 
+class ExecutorSection(_Section):
+    """An outside executor: where external steps are sent that name it, and the secret that signs both ways."""
+
+    url: str
+    secret: SecretStr | None = None
+    timeout: float = Field(default=30.0, gt=0, le=600)
+
+    @field_validator("url")
+    @classmethod
+    def _postable(cls, value: str) -> str:
+        return _valid(checked_url, value)
+
+    @field_validator("secret")
+    @classmethod
+    def _signs(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is not None:
+            _valid(read_secret, value.get_secret_value())
+        return value
+
+    @property
+    def key(self) -> bytes | None:
+        """The signing key, if there is a secret."""
+        return None if self.secret is None else read_secret(self.secret.get_secret_value())
+
+
+def _valid(check: Callable[[str], T], value: str) -> T:
+    try:
+        return check(value)
+    except InvalidInput as error:
+        raise ValueError(error.message) from None
+
+
 class PriceSection(_Section):
     """What a model costs, in US dollars per million tokens."""
 
@@ -125,6 +161,8 @@ class Settings(BaseSettings):
         env_nested_delimiter="__",
         extra="forbid",
         frozen=True,
+        # What is wrong with a secret may be said, not the secret.
+        hide_input_in_errors=True,
         nested_model_default_partial_update=True,
     )
 
@@ -140,6 +178,8 @@ class Settings(BaseSettings):
     ai: ModelSection = ModelSection()
     drain_seconds: float = Field(default=20.0, ge=0)
     retention: RetentionSection = RetentionSection()
+    executors: dict[str, ExecutorSection] = Field(default_factory=dict)
+    """Outside executors by the name that templates call them."""
 
     @field_validator("home")
     @classmethod

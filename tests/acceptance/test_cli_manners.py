@@ -36,6 +36,8 @@ COMMANDS = [
     ("jobs", "show"),
     ("jobs", "watch"),
     ("jobs", "cancel"),
+    ("jobs", "callbacks"),
+    ("callback",),
     ("batch",),
     ("batch", "submit"),
     ("batch", "list"),

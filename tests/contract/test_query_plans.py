@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import insert
 
 from docmill.db.database import Database, Session
+from docmill.db.tables import callbacks
 from docmill.engine.batch import Batch, NewBatch
 from docmill.engine.sql import postgres as sql
 from docmill.engine.sql import sqlite, statements
@@ -49,6 +51,16 @@ STATEMENTS: dict[str, tuple[str, Any, set[str]]] = {
     "orphaned_steps": (sql.ORPHANED_STEPS, [100], {RUNNING, "pk_workers"}),
     "overdue_steps": (sql.OVERDUE_STEPS, [START, 100], {WAITING}),
     "next_due": (sql.NEXT_DUE, [START, "{system,system!}"], {READY}),
+    "received_callbacks": (
+        statements.RECEIVED_CALLBACKS.postgres,
+        {"job_id": new_id(), "position": 0},
+        {"ix_processing_callbacks_received"},
+    ),
+    "forgotten_callbacks": (
+        statements.FORGOTTEN_CALLBACKS.postgres,
+        {"limit": 100},
+        {"ix_processing_callbacks_received", STEPS},
+    ),
     "lock_batch": (statements.LOCK_BATCH.postgres, {"id": BATCH}, {"pk_processing_batches"}),
     "lock_held": (statements.LOCK_HELD.postgres, {"batch_id": BATCH, "limit": 10}, {"ix_processing_jobs_held"}),
     "hungry_batches": (statements.HUNGRY_BATCHES.postgres, {"limit": 10}, {OPEN_BATCHES}),
@@ -78,6 +90,9 @@ def lane(postgres_server: Any, tmp_path_factory: pytest.TempPathFactory) -> Iter
         world.run_to_end()
     world.commit(Batch(submissions=[world.new_job(chain(3)) for _ in range(20)]))
     world.claim(5)
+    with world.database.write() as connection:
+        row = {"org_id": DEFAULT_ORG, "job_id": new_id(), "payload": {}, "outcome": "applied", "received_at": START}
+        connection.execute(insert(callbacks), [{"id": new_id(), "position": n % 9, **row} for n in range(2000)])
     with world.database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         connection.exec_driver_sql("vacuum analyze")
     session = world.database.session()

@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 
 from docmill.engine.failpoints import NAMES
 from docmill.testing.fleet import Fleet, WorkerProcess
+from tests.fault import scenarios
 
-CLIENTS = ("submit.stored", "cancel.stored")
+CLIENTS = ("submit.stored", "cancel.stored", "callback.stored", "callback.answered")
 """Points that client processes pass."""
 MODEL = ("model.asking", "model.answering")
 """Boundaries inside the stand-in model: it was asked, it has answered, and nobody here knows yet."""
 POINTS = tuple(name for name in NAMES if name not in CLIENTS)
+EVERYTHING = (*CLIENTS, *POINTS, *MODEL)
 WORKERS = 2
 JOBS = 12
 """Submitted at a time, so that every point is passed again and again."""
@@ -48,12 +50,23 @@ class Campaign:
         """A client dies before it could ring, says it again, and nothing is doubled."""
         if point == "submit.stored":
             said: tuple[str, ...] = ("submit", "fault everything", f"batch-{self.deaths[point]}", "3")
+        elif point.startswith("callback."):
+            said = ("callbacks", self._answers())
         else:
             said = ("cancel", self.fleet.submit("fault everything")[0])
         code = self.fleet.run_client(*said, failpoint=f"{point}:1:kill")
         assert code == -signal.SIGKILL, f"the client did not pass {point}"
         assert self.fleet.run_client(*said) == 0
         self.deaths[point] += 1
+
+    def _answers(self) -> str:
+        """Callbacks to a job whose steps wait for them."""
+        worker = self.fleet.start(ready=True)
+        known = {note.key for note in self.fleet.witness.notes("waiting")}
+        notes = [note for note in scenarios.waiting(self.fleet) if note.key not in known]
+        worker.kill()
+        self.fleet.reap()
+        return scenarios.answers(self.fleet, "answers", [scenarios.answer(note) for note in notes])
 
     def _start(self) -> None:
         if not self.planned:
@@ -104,7 +117,6 @@ def _point(worker: WorkerProcess) -> str:
 
 def plan(kills: int, seed: int) -> deque[str]:
     """As many deaths as asked for, spread evenly over all points, in random order."""
-    everything = [*CLIENTS, *POINTS, *MODEL]
-    chosen = [everything[n % len(everything)] for n in range(kills)]
+    chosen = [EVERYTHING[n % len(EVERYTHING)] for n in range(kills)]
     random.Random(seed).shuffle(chosen)
     return deque(chosen)

@@ -1,10 +1,13 @@
 """What happens to a fleet, told once: promises demand that nothing is violated, mutations that something is."""
 
+import json
 import signal
+from collections.abc import Iterable, Mapping
 
 from docmill.testing import fault_steps
 from docmill.testing.fleet import Fleet, WorkerProcess
 from docmill.testing.verdict import examine
+from docmill.testing.witness import Note
 
 
 def zombie(fleet: Fleet, step_type: str, processor: bool) -> list[str]:
@@ -82,6 +85,56 @@ def one_bad_apply(fleet: Fleet, *, good: int = 20) -> list[str]:
     if status != "FAILED":
         violations.append(f"the bad job is {status}")
     return violations
+
+
+def answers(fleet: Fleet, name: str, callbacks: Iterable[Mapping[str, object]]) -> str:
+    """A file with these callbacks, for a client to bring in."""
+    path = fleet.app.settings.home / f"{name}.jsonl"
+    path.write_text("".join(f"{json.dumps(callback)}\n" for callback in callbacks))
+    return str(path)
+
+
+def answer(note: Note, status: str = "COMPLETED") -> dict[str, object]:
+    """The callback to a step that told the witness that it waits."""
+    job_id, step_key, _ = note.key.split("/")
+    return {
+        "jobId": job_id,
+        "stepKey": step_key,
+        "status": status,
+        "resultData": {"token": note.detail},
+        "token": note.detail,
+    }
+
+
+def waiting(fleet: Fleet, jobs: int = 1) -> list[Note]:
+    """Jobs whose two steps wait for an answer; what the witness knows of those steps."""
+    fleet.register(fault_steps.ANSWERED)
+    fleet.submit("fault answered", jobs)
+    until_waiting(fleet, 2 * jobs)
+    return list(fleet.witness.notes("waiting"))
+
+
+def until_waiting(fleet: Fleet, steps: int) -> None:
+    query = "select count(*) from processing_job_steps where status = 'WAITING' and step_key in ('ask', 'other')"
+    fleet.until(lambda: fleet.scalar(query) == steps, f"{steps} steps to wait")
+
+
+def answered_again(fleet: Fleet) -> list[str]:
+    """An answer comes once more when it was applied and its job still goes on."""
+    fleet.start(ready=True)
+    ask, other = sorted(waiting(fleet), key=lambda note: note.key)
+    file = answers(fleet, "ask", [answer(ask)])
+    applied = "select count(*) from processing_job_steps where status = 'COMPLETED' and step_key = 'ask'"
+    effects = "select count(*) from effects"
+    assert fleet.run_client("callbacks", file) == 0
+    fleet.until(lambda: fleet.scalar(applied), "the answer to be applied")
+    assert fleet.run_client("callbacks", file) == 0
+    # Whoever takes it for news has READY work for the worker now.
+    fleet.until(lambda: fleet.scalar(applied), "the second answer to come to nothing, or be applied")
+    assert fleet.scalar(effects)
+    assert fleet.run_client("callbacks", answers(fleet, "other", [answer(other)])) == 0
+    fleet.finish()
+    return examine(fleet.database, fleet.witness)
 
 
 def _failed_steps(fleet: Fleet) -> list[str]:

@@ -43,6 +43,7 @@ CASES: list[tuple[str, Callable[[Fleet], list[str]], str]] = [
     ("checkpoint", killed_in_apply, "2:"),
     ("fallback", scenarios.one_bad_apply, "innocent"),
     ("sweep", never_swept, "3:"),
+    ("callback_dedupe", scenarios.answered_again, "1:"),
     ("batch_limit", overcrowded, "at work at once"),
 ]
 
@@ -75,6 +76,7 @@ UNHARMED = [
     killed_in_apply,
     scenarios.one_bad_apply,
     scenarios.contention,
+    scenarios.answered_again,
     overcrowded,
 ]
 

@@ -10,9 +10,12 @@ from pydantic_core import PydanticUndefined
 from docmill.engine.decide import SUSPECT_CRASHES
 from docmill.engine.lane_a import MAX_BYTES, MAX_STEPS
 from docmill.engine.lane_b import MAX_STEPS as MAX_APPLIES
+from docmill.model.callbacks import CallbackOutcome
 from docmill.model.statuses import JOB_TRANSITIONS, STEP_TRANSITIONS, FailureAction, JobStatus
 from docmill.services.batches import DEFAULT_LIMIT, MOST_JOBS
+from docmill.services.callback_payload import DEEPEST, MOST_BYTES
 from docmill.settings import Settings
+from docmill.steps.external import MOST_SENT
 from docmill.templates.catalogue import Catalogue
 from docmill.templates.compile import compile_template
 
@@ -21,6 +24,7 @@ ENGINE = (ROOT / "docs/reference/engine.md").read_text()
 BATCHES = (ROOT / "docs/reference/batches.md").read_text()
 README = (ROOT / "README.md").read_text()
 PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*/README.md")])
+EXTERNAL = (ROOT / "docs/reference/external-steps.md").read_text()
 SETTINGS = (ROOT / "docs/reference/settings.md").read_text()
 
 
@@ -74,8 +78,8 @@ def settings_of(model: type[BaseModel], prefix: str = "") -> dict[str, str]:
             found |= settings_of(entry.annotation, f"{prefix}{name}.")
             continue
         default = entry.get_default(call_default_factory=True)
-        assert default is not PydanticUndefined
-        found[prefix + name] = f"`{default}`" if default not in (None, (), {}) else "none"
+        written = "required" if default is PydanticUndefined else f"`{default}`"
+        found[prefix + name] = written if default not in (None, (), {}) else "none"
         inner = [part for part in getattr(entry.annotation, "__args__", ()) if isinstance(part, type)]
         for section in (part for part in inner if issubclass(part, BaseModel)):
             found |= settings_of(section, f"{prefix}{name}.*.")
@@ -93,6 +97,16 @@ def test_every_setting_is_documented_with_its_default() -> None:
     expected = settings_of(Settings)
     expected["home"] = "`~/.docmill`"
     assert documented == expected
+
+
+def test_every_outcome_of_a_callback_is_documented() -> None:
+    documented = rows(EXTERNAL, "## What is sent back")
+    assert [words(row[0])[0] for row in documented][:1] == ["status"]
+    outcomes = {words(line.split("|")[1])[0] for line in EXTERNAL.splitlines() if line.startswith("| `")}
+    assert {outcome.value for outcome in CallbackOutcome} <= outcomes
+    limits = " ".join(EXTERNAL.split())
+    assert f"At most {MOST_BYTES >> 20} MB and {DEEPEST} levels" in limits
+    assert f"At most {MOST_SENT >> 20} MB are sent" in limits
 
 
 def test_the_example_of_the_readme_compiles() -> None:

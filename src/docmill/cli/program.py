@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from cyclopts import App, CycloptsError
 
 from docmill import __version__
-from docmill.cli import ai, batches, database, doctor, issues, jobs, prompts, templates, worker
+from docmill.cli import ai, batches, callbacks, database, doctor, issues, jobs, prompts, templates, worker
 from docmill.cli.errors import EXIT_INTERRUPTED, EXIT_PIPE, EXIT_WRONG_USE, WrongUse, exit_code, report
 from docmill.cli.help import HelpText
 from docmill.cli.sources import STDIN
@@ -41,6 +41,8 @@ def build() -> App:
     for group in (templates.app, prompts.app, jobs.app, batches.app, issues.app, ai.app, database.app):
         group.help_epilogue = ""
         app.command(group)
+    jobs.app.command(callbacks.list_callbacks, name="callbacks")
+    app.command(callbacks.callback, name="callback", help_epilogue="")
     app.command(worker.run_worker, name="worker", help_epilogue="")
     app.command(doctor.doctor, name="doctor", help_epilogue="")
     app.register_install_completion_command(
@@ -73,7 +75,7 @@ def run(arguments: Sequence[str]) -> int:
 def _call(arguments: Sequence[str], *, as_json: bool) -> int:
     app = build()
     # A lone dash is stdin; the parser would take it for an option.
-    if arguments and arguments[0] in ("templates", "prompts"):
+    if arguments and arguments[0] in ("templates", "prompts", "callback"):
         arguments = [STDIN if word == "-" else word for word in arguments]
     if arguments and arguments[0] == "batch":
         before = ["", *arguments]

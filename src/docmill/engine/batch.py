@@ -8,6 +8,7 @@ from docmill.engine.events import Event
 from docmill.engine.issues import NewIssue
 from docmill.engine.sql.rows import JobHead
 from docmill.engine.state import StepState
+from docmill.model.callbacks import CallbackOutcome
 from docmill.model.errors import AlreadyActive
 from docmill.model.ids import new_id
 from docmill.templates.plan import Plan, PlanStep
@@ -134,6 +135,8 @@ class Batch:
     """Batches to open; their jobs are among the submissions."""
     look_at: Sequence[str] = ()
     """Batches that may have room for jobs they hold back."""
+    answer: Sequence[tuple[str, int]] = ()
+    """Steps, by job and position, for which callbacks were received that nobody has acted on."""
     claims: Sequence[QueueClaim] = ()
     hold: Sequence[str] = ()
     """Jobs to lock besides those that are spoken of: to decide under their lock what to report."""
@@ -164,3 +167,5 @@ class Outcome:
     finished: tuple[str, ...]
     """Jobs that came to their end."""
     submitted: int
+    callbacks: Mapping[str, CallbackOutcome] = field(default_factory=dict)
+    """What became of callbacks that were acted on here, by their id."""

@@ -6,6 +6,7 @@ import orjson
 
 from docmill.engine.batch import StepRun
 from docmill.engine.context import Context, to_json
+from docmill.engine.gathering import Gathering
 from docmill.engine.items import ItemContext, run_items
 from docmill.engine.loading import Scope
 from docmill.engine.thread_call import in_thread
@@ -29,8 +30,13 @@ def needs_of(planned: PlanStep, step_type: StepType) -> frozenset[str]:
     return frozenset(names - {"input", "item"})
 
 
-async def compute(run: StepRun, context: Context, step_type: StepType, scope: Scope) -> Any:
-    """What the function returns, or the results of all items together; each held against the schema."""
+async def compute(
+    run: StepRun, context: Context, step_type: StepType, scope: Scope, gathering: Gathering | None = None
+) -> Any:
+    """What the function returns, or the results of all items together; each held against the schema.
+
+    A step of a gathering has its part of a call that is made for several.
+    """
     arguments: dict[str, object] = {}
     for need in step_type.needs:
         if need == "input":
@@ -40,6 +46,8 @@ async def compute(run: StepRun, context: Context, step_type: StepType, scope: Sc
             }
         elif need != "item":
             arguments[need] = getattr(scope, need)
+    if gathering is not None:
+        return await gathering.join(run.key, context, arguments)
     if run.step.for_each is None:
         value = await _call(step_type, context, arguments)
         check_result(run.step, step_type, value)

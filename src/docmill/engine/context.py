@@ -19,7 +19,7 @@ from docmill.engine.retry import attempt_settings
 from docmill.engine.write_only import WriteOnlyDatabase
 from docmill.model.ai import Attachment, Caller, Reply, Request
 from docmill.model.errors import PermanentError
-from docmill.model.ids import derived_id
+from docmill.model.tokens import Tokens
 from docmill.plugin import FollowUp, Issue, Reconciled, Resolution
 
 T = TypeVar("T")
@@ -58,10 +58,11 @@ def effect_key(run: StepRun) -> str:
 class Context:
     """`StepContext` for one attempt."""
 
-    def __init__(self, run: StepRun, services: Services) -> None:
+    def __init__(self, run: StepRun, services: Services, tokens: Tokens) -> None:
         job, planned = run.job, run.step
         self._run = run
         self._services = services
+        self._tokens = tokens
         self._parts: dict[str, object] | None = None
         self.stopping = False
         self.follow_ups: list[FollowUp] = []
@@ -81,6 +82,11 @@ class Context:
         self.metadata: Mapping[str, object] = job.metadata
         self.file_type = job.file_type
         self.step_key = planned.step_key
+        self.display_name = planned.display_name
+        self.task_type = run.plan.task_type
+        self.execution_group = planned.execution_group
+        self.executor = planned.executor
+        self.answer_within = planned.answer_within
         self.attempt = run.state.failures + 1
         self.max_attempts = planned.max_attempts
         self.prompt: str | None = None
@@ -93,7 +99,7 @@ class Context:
 
     @property
     def token(self) -> str:
-        return derived_id("token", *self._run.key)
+        return self._tokens.make(*self._run.key)
 
     @property
     def model(self) -> Mapping[str, object]:

@@ -36,6 +36,9 @@ NAMES = (
     "batch.counted",
     "undo.submitted",
     "model.switched",
+    "dispatch.sent",
+    "callback.stored",
+    "callback.answered",
 )
 """Every point there is; a test keeps the list true."""
 

@@ -36,7 +36,7 @@ class PoolUse:
 
     @property
     def idle(self) -> int:
-        return self.capacity - self.busy
+        return max(0, self.capacity - self.busy)
 
 
 class Slots:
@@ -68,7 +68,8 @@ class Slots:
             free = self._free.get(pool, 0) if self._open else 0
             if queue != pool:
                 free = min(free, 1 if self._suspect_free else 0)
-            taken = min(free, limit)
+            # Below zero while a group runs that was claimed whole.
+            taken = max(0, min(free, limit))
             if taken:
                 self._free[pool] -= taken
                 if queue != pool:
@@ -76,7 +77,7 @@ class Slots:
         return taken
 
     def release(self, queue: str, count: int = 1) -> None:
-        """Give slots back."""
+        """Give slots back. A negative count takes them, free or not: an execution group is not split."""
         pool = queue.removesuffix(SUSPECT)
         with self._lock:
             self._free[pool] += count

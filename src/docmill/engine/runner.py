@@ -30,6 +30,7 @@ from docmill.engine.events import (
 from docmill.engine.failpoints import failpoint
 from docmill.engine.failure import failure
 from docmill.engine.follow_ups import follow_ups_from_part, follow_ups_to_part, part_name, resolve_follow_ups
+from docmill.engine.gathering import Gathering, gatherings
 from docmill.engine.inflight import Inflight, Key
 from docmill.engine.issues import NewIssue
 from docmill.engine.lane_a import Item, LaneA
@@ -42,6 +43,7 @@ from docmill.engine.raised import Raised, raised_from_parts, raised_now, suspens
 from docmill.engine.recovery import computed
 from docmill.model import errors
 from docmill.model.ai import Caller, Reply, Request
+from docmill.model.tokens import Tokens
 from docmill.plugin import Registry, Resolution, StepType, Wait
 from docmill.templates import conditions
 from docmill.templates.times import LONGEST, instant
@@ -81,6 +83,7 @@ class Runner:
         inflight: Inflight,
         children: Children,
         lease: Lease,
+        tokens: Tokens,
         models: Models | None = None,
     ) -> None:
         self._registry = registry
@@ -89,6 +92,8 @@ class Runner:
         self._inflight = inflight
         self._children = children
         self._lease = lease
+        self._tokens = tokens
+        self._gatherings: dict[Key, Gathering] = {}
         self._models = models
         self._loop = asyncio.get_running_loop()
         self._tasks: dict[Key, _Running] = {}
@@ -113,8 +118,9 @@ class Runner:
 
     def _start(self, runs: Sequence[StepRun]) -> None:
         now = self._loop.time()
+        self._gatherings |= gatherings(runs, self._registry.steps)
         for run in runs:
-            context = Context(run, self)
+            context = Context(run, self, self._tokens)
             task = self._loop.create_task(self._execute(run, context))
             self._tasks[run.key] = _Running(task, context, now, run.step.timeout)
         if self._ticking is None and self._tasks:
@@ -172,6 +178,9 @@ class Runner:
         finally:
             self._tasks.pop(run.key, None)
             self._timed_out.discard(run.key)
+            gathering = self._gatherings.pop(run.key, None)
+            if gathering is not None:
+                gathering.leave(run.key)
         lost = run.key in self._lost
         self._lost.discard(run.key)
         if end is None:
@@ -221,7 +230,7 @@ class Runner:
             context,
             step_type,
             self._loader,
-            lambda: compute(run, context, step_type, scope),
+            lambda: compute(run, context, step_type, scope, self._gatherings.get(run.key)),
             timed_out=lambda: run.key in self._timed_out,
         )
         failpoint("compute.after")

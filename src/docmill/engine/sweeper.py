@@ -19,11 +19,12 @@ from docmill.engine.batch import Batch, Report
 from docmill.engine.cancelling import BEFORE_ALL, cancel_some
 from docmill.engine.events import Crashed, Failed
 from docmill.engine.failpoints import failpoint
-from docmill.engine.sql.statements import CANCELLED_BATCHES, HUNGRY_BATCHES
+from docmill.engine.sql.statements import CANCELLED_BATCHES, FORGOTTEN_CALLBACKS, HUNGRY_BATCHES
 from docmill.engine.store import Store
 from docmill.engine.takeover import gone_workers
 
 _BATCH = 200
+_LIMIT = {"limit": _BATCH}
 _DEADLINE_PASSED = '{"code":"deadline_passed","message":"No answer came before the deadline of this step."}'
 
 
@@ -66,6 +67,8 @@ class Sweeper:
                 # What it had locked was passed over by every claim so far.
                 ready.update(queues)
         recovered = self._drain(self._orphans, ready)
+        # Before the deadlines: an answer that came in time counts, though its receiver died.
+        self._answer_forgotten(ready)
         overdue = self._drain(self._overdue, ready)
         self._feed_batches(ready)
         with self._store.session.read() as connection:
@@ -122,11 +125,24 @@ class Sweeper:
             if changed == 0 or len(reports) < _BATCH:
                 return total
 
+    def _answer_forgotten(self, ready: set[str]) -> None:
+        """Callbacks that were stored and not acted on: whoever received them is no more."""
+        while True:
+            with self._store.session.read():
+                found = [(job, position) for job, position in self._store.sql.query(FORGOTTEN_CALLBACKS, _LIMIT)]
+            if not found:
+                return
+            outcome = self._store.commit(Batch(answer=found, wait=False))
+            failpoint("sweep.batch")
+            ready.update(outcome.left_ready)
+            if not outcome.callbacks or len(found) < _BATCH:
+                return
+
     def _feed_batches(self, ready: set[str]) -> None:
         """Batches with room for jobs they hold back: those jobs were held by somebody when room was made."""
         with self._store.session.read():
-            hungry = self._store.sql.query(HUNGRY_BATCHES, {"limit": _BATCH})
-            cancelled = self._store.sql.query(CANCELLED_BATCHES, {"limit": _BATCH})
+            hungry = self._store.sql.query(HUNGRY_BATCHES, _LIMIT)
+            cancelled = self._store.sql.query(CANCELLED_BATCHES, _LIMIT)
         for (batch_id,) in hungry:
             ready.update(self._store.commit(Batch(look_at=[batch_id])).left_ready)
         for (batch_id,) in cancelled:

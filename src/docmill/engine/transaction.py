@@ -10,22 +10,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
-import orjson
-
-from docmill.engine.batch import Batch, NewBatch, NewJob, Outcome, Part, QueueClaim, Report, StepRun, already_active
-from docmill.engine.decide import Transition
-from docmill.engine.events import Claimed, Submitted
+from docmill.engine.answering import answer
+from docmill.engine.batch import Batch, NewJob, Outcome, Part, QueueClaim, Report, StepRun
+from docmill.engine.events import Claimed, Suspended
 from docmill.engine.failpoints import failpoint
 from docmill.engine.issues import NewIssue, write_issues
-from docmill.engine.locked import CHAIN_START, KnownJob, LockedJob, queue_of
+from docmill.engine.locked import KnownJob, LockedJob, queue_of
 from docmill.engine.resubmission import check_same
 from docmill.engine.rooms import Rooms, in_turn
-from docmill.engine.sql.rows import HotSql, JobHead, PartWrite, StepWrite
-from docmill.engine.sql.statements import ACTIVE_JOBS
-from docmill.engine.state import JobState, StepState, new_state
+from docmill.engine.sql.rows import HotSql, PartWrite, StepWrite
+from docmill.engine.state import JobState, StepState
+from docmill.engine.submitting import active_jobs, planned
 from docmill.engine.undoing import calls_for_undoing, copy_results, undoing_failed, undoing_of
+from docmill.model.callbacks import CallbackOutcome
 from docmill.model.errors import InvalidInput
-from docmill.model.statuses import JobStatus, StepStatus
+from docmill.model.statuses import JobStatus, StepKind, StepStatus
 from docmill.templates.plan import Plan
 
 log = logging.getLogger("docmill.engine")
@@ -55,6 +54,7 @@ class Transaction:
         self._queued: dict[str, list[tuple[str, int]]] = {}
         self._undoings: list[tuple[LockedJob, LockedJob]] = []
         self._issues: list[tuple[LockedJob, int | None, NewIssue]] = []
+        self._callbacks: dict[str, CallbackOutcome] = {}
         self.now: datetime
         """The database's clock, the same for all of the transaction; known once `lock` was called."""
 
@@ -65,9 +65,8 @@ class Transaction:
 
     def lock(self, batch: Batch) -> None:
         """Lock the jobs that the batch speaks of, in id order; waiting, unless the batch is one that never waits."""
-        ids = sorted(
-            {report.job_id for report in batch.reports} | {part.job_id for part in batch.parts} | {*batch.hold}
-        )
+        named = {report.job_id for report in batch.reports} | {part.job_id for part in batch.parts}
+        ids = sorted(named | {*batch.hold} | {job_id for job_id, _ in batch.answer})
         self.now, locked, self._queued = self._sql.begin(
             ids, wait=batch.wait, queues=[claim.queue for claim in batch.claims]
         )
@@ -97,15 +96,13 @@ class Transaction:
     def finish(self, batch: Batch, accepted: Sequence[bool]) -> Outcome:
         """Claim on the spot and from the queues, write everything, tell what came of it."""
         parts = [self.holds(part.job_id, part.position, part.epoch) for part in batch.parts]
+        self._answer(batch, accepted)
         follow_ups = [
             job for report, good in zip(batch.reports, accepted, strict=True) if good for job in report.follow_ups
         ]
         self._open_issues(batch, accepted)
         self._undo()
-        check = batch.check or bool(follow_ups)
-        again = self._take_in([*batch.submissions, *follow_ups], batch.batches, check=check)
-        # Follow-ups are known by their parent, step and run: a repeated one is the same, whatever it carries.
-        check_same([job for job in batch.submissions if job.id in again], self._sql, self._plan_of)
+        self._take_in(batch, follow_ups)
         self._give_room(batch)
         started = self._claim_on_the_spot(batch)
         exhausted = self._claim_from_queues(batch, started)
@@ -122,6 +119,7 @@ class Transaction:
             exhausted=exhausted,
             finished=tuple(job.head.id for job in self._written if job.state.status.finished),
             submitted=len(self._new),
+            callbacks=self._callbacks,
         )
 
     def known(self) -> list[KnownJob]:
@@ -153,6 +151,17 @@ class Transaction:
             state = JobState(_JOB_STATUS[row.status], steps, row.run, row.held)
             self._jobs[row.head.id] = LockedJob(KnownJob(row.version, row.head, state, bytes(row.chain)), plan)
 
+    def _answer(self, batch: Batch, accepted: Sequence[bool]) -> None:
+        """Act on callbacks: of steps that begin to wait here (they may have been quicker than we), and as told."""
+        steps = dict.fromkeys(batch.answer)
+        for report, good in zip(batch.reports, accepted, strict=True):
+            if good and isinstance(report.event, Suspended):
+                position = report.event.position
+                if self._jobs[report.job_id].plan.steps[position].kind is StepKind.EXTERNAL:
+                    steps[report.job_id, position] = None
+        for job_id, position in steps:
+            self._callbacks |= answer(self._sql, self._jobs.get(job_id), job_id, position, self.now, wait=batch.wait)
+
     def _open_issues(self, batch: Batch, accepted: Sequence[bool]) -> None:
         for report, good in zip(batch.reports, accepted, strict=True):
             if good and report.issues:
@@ -180,76 +189,21 @@ class Transaction:
             rooms.open(batch.batches, [job for job, _ in self._new.values()])
         rooms.settle(list(self._jobs.values()), batch.look_at)
 
-    def _take_in(self, new_jobs: Sequence[NewJob], batches: Sequence[NewBatch], *, check: bool) -> set[str]:
-        """Plan new jobs. An id that exists already was submitted before and is left alone; these are returned."""
+    def _take_in(self, batch: Batch, follow_ups: Sequence[NewJob]) -> None:
+        """Plan what is submitted with the batch."""
+        new_jobs = [*batch.submissions, *follow_ups]
         if not new_jobs:
-            return set()
+            return
+        check = batch.check or bool(follow_ups)
+        active = active_jobs(new_jobs, self._sql, self._plan_of, self._jobs) if check else {}
         existing = self._sql.existing_jobs([job.id for job in new_jobs]) if check else set()
-        taken = set(existing)
-        active = self._active_jobs(new_jobs) if check else {}
-        refused: list[tuple[NewJob, str]] = []
-        room = {batch.id: batch.max_active for batch in batches}
-        first: dict[tuple[str, bool], tuple[JobState, JobState, list[Transition]]] = {}
-        for new in new_jobs:
-            if new.id in taken:
-                continue
-            taken.add(new.id)
-            plan = self._plans.get(new.template_id, self._sql)
-            family = new.family or plan.name
-            other = active.setdefault((new.org_id, new.entity_type, new.entity_id, family), new.id)
-            if other != new.id:
-                if not new.unless_active:
-                    refused.append((new, other))
-                continue
-            held = new.held
-            if new.batch_id in room:
-                held = room[new.batch_id] <= 0
-                room[new.batch_id] -= 1
-            head = JobHead(
-                new.id,
-                new.org_id,
-                new.template_id,
-                new.entity_type,
-                new.entity_id,
-                new.priority,
-                new.title,
-                dict(new.metadata),
-                new.file_type,
-                new.created_by,
-                self.now,
-                family,
-                new.batch_id,
-            )
-            # All new jobs of a plan begin alike, so the first one is planned for all.
-            alike = (new.template_id, held)
-            if alike in first:
-                blank, state, transitions = first[alike]
-                job = LockedJob(KnownJob(0, head, blank, CHAIN_START), plan)
-                job.state, job.transitions = state, transitions
-            else:
-                job = LockedJob(KnownJob(0, head, new_state(len(plan.steps)), CHAIN_START), plan)
-                job.fold(Submitted(held=held), self.now)
-                first[alike] = (job.was.state, job.state, job.transitions)
-            self._new[new.id] = (job, new.parent_job_id)
-        if refused:
-            raise already_active(refused)
-        return existing
+        wanted = [job for job in new_jobs if job.id not in existing]
+        self._new |= planned(wanted, batch.batches, active, self._plan_of, self.now)
+        # Follow-ups are known by their parent, step and run: a repeated one is the same, whatever it carries.
+        check_same([job for job in batch.submissions if job.id in existing], self._sql, self._plan_of)
 
     def _plan_of(self, template_id: str) -> Plan:
         return self._plans.get(template_id, self._sql)
-
-    def _active_jobs(self, new_jobs: Sequence[NewJob]) -> dict[tuple[str, ...], str]:
-        """Who is active for the entities of these jobs, unless this very transaction brings it to its end."""
-        keys = [
-            (new.org_id, new.entity_type, new.entity_id, new.family or self._plans.get(new.template_id, self._sql).name)
-            for new in new_jobs
-        ]
-        found = self._sql.query(ACTIVE_JOBS, {"keys": orjson.dumps(keys).decode()})
-        return {
-            tuple(key): job_id
-            for *key, job_id in found
-            if job_id not in self._jobs or not self._jobs[job_id].state.status.finished
-        }
 
     def _claim_on_the_spot(self, batch: Batch) -> list[_Start]:
         """Steps that just became ready start here if there is a slot: no second transaction, no wake-up."""
@@ -260,7 +214,9 @@ class Transaction:
             for position in list(job.fresh()):
                 step = job.state.steps[position]
                 due = step.due_at is None or step.due_at <= self.now
-                if due and batch.reserve(queue_of(job.plan.steps[position], step)):
+                # Claimed from its queue, as a whole: here the last free slots might split its group.
+                sent = job.plan.steps[position].kind is StepKind.EXTERNAL and not step.checkpointed
+                if due and not sent and batch.reserve(queue_of(job.plan.steps[position], step)):
                     job.fold(Claimed(position=position, worker=batch.worker), self.now)
                     started.append((job, position, True))
         return started
@@ -275,9 +231,9 @@ class Transaction:
             share = -(-claim.limit // len(waiting)) if waiting else 0
             for allowance in (share, claim.limit) if len(waiting) > 1 else (share,):
                 for org_id, ranks in waiting:
-                    room = min(allowance, left)
+                    room = max(0, min(allowance, left))
                     for rank in ranks:
-                        if room and (org_id, rank) in taken:
+                        if room > 0 and (org_id, rank) in taken:
                             found = self._claim_some(claim.queue, org_id, rank, room, taken[org_id, rank], batch)
                             started += found
                             left -= len(found)
@@ -285,7 +241,7 @@ class Transaction:
                             if len(found) < room:
                                 del taken[org_id, rank]
                             room -= len(found)
-            if left:
+            if left > 0:
                 exhausted.add(claim.queue)
         return frozenset(exhausted)
 
@@ -299,7 +255,7 @@ class Transaction:
         return in_order[turn:] + in_order[:turn]
 
     def _claim_some(self, queue: str, org_id: str, rank: int, limit: int, taken: int, batch: Batch) -> list[_Start]:
-        """Up to `limit` due steps; fewer only when there are no more that nobody else holds.
+        """Up to `limit` due steps (more if their groups are); fewer only if there are no more that nobody else holds.
 
         Candidates that this transaction has claimed (`taken`) or settled still look ready in the database, and others
         may have been claimed between the look and the lock: they must not use up the limit.
@@ -314,11 +270,25 @@ class Transaction:
                 claimed = Claimed(position=candidate.position, worker=batch.worker or "")
                 if job is not None and job.fold(claimed, self.now):
                     started.append((job, candidate.position, False))
-                    if len(started) == limit:
+                    started += self._claim_group(job, candidate.position, queue, claimed.worker)
+                    if len(started) >= limit:
                         return started
             if len(found) < asked:
                 return started
             asked += limit
+
+    def _claim_group(self, job: LockedJob, position: int, queue: str, worker: str) -> Iterator[_Start]:
+        """With a step that goes to an outside executor, its ready siblings: they go in one message."""
+        planned = job.plan.steps[position]
+        if planned.kind is not StepKind.EXTERNAL or job.state.steps[position].checkpointed or queue != planned.pool:
+            return
+        for other in job.plan.steps:
+            step = job.state.steps[other.position]
+            alike = other.kind is planned.kind and other.execution_group == planned.execution_group
+            alike = alike and not step.checkpointed and queue_of(other, step) == queue
+            # Refused unless it is ready and due.
+            if alike and job.fold(Claimed(position=other.position, worker=worker), self.now):
+                yield job, other.position, False
 
     def _write(self, parts: Sequence[Part]) -> None:
         changed = [job for job in self._jobs.values() if job.changed]

@@ -6,11 +6,12 @@ import logging
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Event
 
 from docmill.db.database import Database
+from docmill.db.secrets import CALLBACK_TOKENS, installation_secret
 from docmill.engine.asking import Models
 from docmill.engine.bell import CONTROL, open_bell
 from docmill.engine.children import Children, ChildSettings
@@ -29,6 +30,7 @@ from docmill.engine.store import PlanSource, Store
 from docmill.engine.sweeper import Sweep, Sweeper
 from docmill.engine.takeover import WorkerLock
 from docmill.model.statuses import StepKind
+from docmill.model.tokens import Tokens
 from docmill.plugin import Registry
 
 log = logging.getLogger("docmill.engine")
@@ -178,6 +180,7 @@ class Worker:
             inflight=inflight,
             children=children,
             lease=lease,
+            tokens=Tokens(await asyncio.to_thread(self._secret)),
             models=self._models,
         )
         lane_a = LaneA(database, plans, lease=lease, slots=slots, inflight=inflight, bell=bell, on_started=runner.start)
@@ -235,6 +238,9 @@ class Worker:
             lock.drop()
         if self._failure is not None:
             raise self._failure
+
+    def _secret(self) -> bytes:
+        return installation_secret(self._database, CALLBACK_TOKENS, now=datetime.now(UTC))
 
     def _die(self, error: BaseException) -> None:
         """A lane ended by an error nobody foresaw: the process must not live on half alive."""

@@ -3,6 +3,15 @@
 from enum import StrEnum
 
 
+class CallbackStatus(StrEnum):
+    """What a callback says of its step."""
+
+    COMPLETED = "COMPLETED"
+    FAILED = "FAILED"
+    IN_PROGRESS = "IN_PROGRESS"
+    """Progress: noted, moves nothing."""
+
+
 class CallbackOutcome(StrEnum):
     """Every callback is stored as `received` and ends as one of the others; only `applied` moved its step."""
 

@@ -8,6 +8,9 @@ from docmill.model.statuses import StepKind
 FINISH_TYPE = "FinishProcessing"
 """The step type every template ends with; always known, always of kind `system`."""
 
+EXTERNAL_TYPE = "external.call"
+"""The step type that sends an execution group to an outside executor, and so needs to be told which."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepType:

@@ -60,6 +60,8 @@ def _facts(plan: Plan, step: PlanStep) -> Iterator[tuple[str, str]]:
     if step.answer_within is not None:
         yield "answer", f"within {written(step.answer_within)}"
     yield "pool", f"{step.pool}, timeout {written(step.timeout)}"
+    if step.executor is not None:
+        yield "executor", step.executor
     yield "retry", _retry(step)
     if step.on_failure is not FailureAction.FAIL_JOB:
         yield "on failure", step.on_failure.value

@@ -16,27 +16,29 @@ from docmill.templates.plan import ALL_PREVIOUS, ForEach, Plan, PlanStep, Proces
 FORMAT = 2
 """The newest. A document carries the oldest that can say what it says: older releases read what they can run."""
 Document = dict[str, Any]
+_NEWER = {"answer_within", "executor", "for_each"}
+"""Keys of a step that the first format did not have; they are written only where they are used."""
 
 
 def document_from_plan(plan: Plan) -> Document:
     """The plan as plain data."""
     newer: Document = {"undoes": True} if plan.undoes else {}
-    answers = any(step.answer_within is not None for step in plan.steps)
+    steps = [_step_document(plan, step) for step in plan.steps]
     return {
-        "format": 2 if newer or answers or any(step.for_each for step in plan.steps) else 1,
+        "format": 2 if newer or any(_NEWER & step.keys() for step in steps) else 1,
         "name": plan.name,
         "description": plan.description,
         "processable_type": plan.processable_type,
         "task_type": plan.task_type,
         "service_name": plan.service_name,
         "compensate": plan.compensate,
-        "steps": [_step_document(plan, step) for step in plan.steps],
+        "steps": steps,
         **newer,
     }
 
 
 def _step_document(plan: Plan, step: PlanStep) -> Document:
-    newer: Document = {} if step.answer_within is None else {"answer_within": step.answer_within}
+    newer = {"answer_within": step.answer_within, "executor": step.executor}
     return {
         "step_key": step.step_key,
         "display_name": step.display_name,
@@ -67,7 +69,7 @@ def _step_document(plan: Plan, step: PlanStep) -> Document:
         "not_before": step.not_before,
         "delay": step.delay,
         "finish": step.finish,
-        **newer,
+        **{key: value for key, value in newer.items() if value is not None},
         **_for_each_document(step.for_each),
     }
 
@@ -141,6 +143,7 @@ def _plan_step(step: Mapping[str, Any], position: int, positions: Mapping[str, i
         answer_within=step.get("answer_within"),
         finish=step["finish"],
         for_each=_for_each(step),
+        executor=step.get("executor"),
     )
 
 

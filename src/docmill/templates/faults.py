@@ -43,6 +43,7 @@ FaultCode = Literal[
     "optional_fail_job",
     "processor_default_not_last",
     "for_each_missing",
+    "not_external",
     "unknown_dependency",
     "self_dependency",
     "duplicate_dependency",

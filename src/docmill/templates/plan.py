@@ -84,6 +84,8 @@ class PlanStep:
     answer_within: float | None = None
     """Seconds that the step may wait for an answer; None: what it asks for itself, or the engine's default."""
     for_each: ForEach | None = None
+    executor: str | None = None
+    """Whom an external step is sent to; where that is, only the settings know."""
     finish: bool = False
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from docmill.model.statuses import FailureAction, StepKind
 from docmill.templates import conditions, times
-from docmill.templates.catalogue import FINISH_TYPE, Catalogue
+from docmill.templates.catalogue import EXTERNAL_TYPE, FINISH_TYPE, Catalogue
 from docmill.templates.faults import Faults, Mark
 from docmill.templates.fields import Fields, plain
 from docmill.templates.plan import ALL_PREVIOUS, ForEach, ProcessorChoice, RetryAction
@@ -18,11 +18,13 @@ KEYS = frozenset(
         *("step_key", "display_name", "kind", "type", "pool", "group", "execution_group", "order", "depends_on"),
         *("condition", "optional", "timeout", "max_attempts", "backoff", "max_crashes", "on_failure_action"),
         *("on_retry_action", "prompt", "model_config", "output_schema", "processor_method", "compensation_method"),
-        *("recovery", "input", "not_before", "delay", "answer_within", "for_each", "parallel", "items_may_fail"),
+        *("recovery", "input", "not_before", "delay", "executor", "answer_within"),
+        *("for_each", "parallel", "items_may_fail"),
     }
 )
 _STEP_KEY = re.compile(r"[a-z][a-z0-9_]{0,63}", re.ASCII)
 _POOL = re.compile(r"[a-z][a-z0-9_-]{0,62}", re.ASCII)
+_EXECUTOR = re.compile(r"[a-z][a-z0-9_-]{0,62}", re.ASCII)
 _INPUT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}", re.ASCII)
 
 
@@ -113,6 +115,7 @@ class _StepReader:
             "answer_within": self._answer_within(),
             "for_each": self._for_each(step_type),
             "finish": finish,
+            "executor": self._executor(kind, step_type),
         }
         if finish:
             self._check_finish(kind, optional)
@@ -336,6 +339,18 @@ class _StepReader:
             )
             fields.fault("type", "for_each_missing", message)
         return None
+
+    def _executor(self, kind: StepKind, step_type: str | None) -> str | None:
+        """A name, never an address: where a template sends data to is for the administrator to say."""
+        fields = self.fields
+        name = fields.pattern("executor", _EXECUTOR, "an executor is lower-case letters, digits, '_' and '-'")
+        if kind is not StepKind.EXTERNAL:
+            if fields.get("executor") is not None:
+                message = "Only steps of kind external have 'executor'; remove it, or set 'kind: external'."
+                fields.fault("executor", "not_external", message)
+        elif step_type == EXTERNAL_TYPE:
+            fields.require("executor", "name one of the `executors` of the settings")
+        return name
 
     def _check_finish(self, kind: StepKind, optional: bool) -> None:
         """The finish step always runs and always counts, so nothing may make it skippable."""

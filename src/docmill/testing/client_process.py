@@ -1,7 +1,10 @@
-"""One client as a process of its own, to be killed: `submit <template> <id> <count>` or `cancel <job>`."""
+"""One client as a process of its own, to be killed: `submit <template> <id> <count>`, `cancel <job>`, or
+`callbacks <file>`, which brings in a callback for each line of the file.
+"""
 
 import sys
 from contextlib import suppress
+from pathlib import Path
 
 from docmill.bootstrap import open_app
 from docmill.engine.batch import NewJob
@@ -29,6 +32,11 @@ def main() -> None:
                     for n in range(int(count))
                 ]
             )
+        elif verb == "callbacks":
+            # Loaded as a server of callbacks would, plug-ins and all.
+            assert app.registry.steps
+            for line in Path(rest[0]).read_bytes().splitlines():
+                app.callbacks.receive(line)
         else:
             # It ended by itself, or the client that died had cancelled it.
             with suppress(Conflict):

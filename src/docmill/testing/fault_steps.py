@@ -8,6 +8,7 @@ gate.
 import asyncio
 import os
 import signal
+from collections.abc import Sequence
 from datetime import timedelta
 from functools import cache, partial
 from threading import Event, current_thread
@@ -17,12 +18,14 @@ from docmill.engine import failpoints
 from docmill.plugin import (
     Answer,
     ApplyContext,
+    Database,
     FollowUp,
     ModelCall,
     PermanentError,
     RetryableError,
     StepContext,
     Wait,
+    entity_loader,
     processor,
     provider,
     step,
@@ -141,10 +144,23 @@ async def follow(ctx: StepContext) -> dict[str, str]:
     return {"token": ctx.token}
 
 
-@step("fault.wait", kind="external")
-async def wait(ctx: StepContext) -> Wait:
+@step("fault.wait", kind="external", together=True)
+async def wait(steps: Sequence[StepContext]) -> list[Wait]:
     """Waits for an answer that never comes."""
-    return Wait(within=timedelta(seconds=0.2))
+    return [Wait(within=timedelta(seconds=0.2)) for _ in steps]
+
+
+@step("fault.hold", kind="external")
+async def hold(ctx: StepContext) -> Wait:
+    """Waits for an answer that the test gives, with the token that the witness is told."""
+    witness().note("waiting", ctx.effect_key, ctx.token)
+    return Wait(within=timedelta(hours=1))
+
+
+@entity_loader("thing")
+def load(db: Database, entity_id: str) -> dict[str, object]:
+    """Things have nothing to them."""
+    return {"id": entity_id}
 
 
 @step("fault.poison")
@@ -279,6 +295,30 @@ steps:
   - {{step_key: only, type: {step_type}{more}}}
   - {{step_key: finish, type: FinishProcessing}}
 """
+
+
+ANSWERED = """
+name: fault answered
+processable_type: thing
+service_name: fault
+steps:
+  - {step_key: ask, type: fault.hold, group: 1, processor_method: record, backoff: 0.01, max_crashes: 100}
+  - {step_key: other, type: fault.hold, group: 1, backoff: 0.01, max_crashes: 100}
+  - {step_key: finish, type: FinishProcessing, max_crashes: 100}
+"""
+"""Two steps that are answered from outside, one of them with something to apply."""
+
+SENT = """
+name: fault sent
+processable_type: thing
+service_name: fault
+steps:
+  - {step_key: a, type: external.call, executor: hub, group: 1, processor_method: record, max_crashes: 100}
+  - {step_key: b, type: external.call, executor: hub, group: 1, max_crashes: 100}
+  - {step_key: c, type: external.call, executor: hub, group: 2, processor_method: record, max_crashes: 100}
+  - {step_key: finish, type: FinishProcessing, max_crashes: 100}
+"""
+"""Two execution groups for a stand-in hub."""
 
 
 def siblings(count: int) -> str:

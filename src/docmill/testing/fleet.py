@@ -143,12 +143,20 @@ class Fleet:
 
     def run_client(self, *arguments: str, failpoint: str = "") -> int:
         """Run one client process (`docmill.testing.client_process`) to its end; its exit code."""
-        armed = {"DOCMILL_FAILPOINT": failpoint} if failpoint else {}
-        client = self._spawn("docmill.testing.client_process", arguments, armed)
+        client = self.start_client(*arguments, failpoint=failpoint)
         try:
             return client.wait()
         finally:
             client.kill()
+
+    def start_client(self, *arguments: str, failpoint: str = "") -> WorkerProcess:
+        """Start one client process; the caller waits for its end."""
+        armed = {"DOCMILL_FAILPOINT": failpoint} if failpoint else {}
+        return self._spawn("docmill.testing.client_process", arguments, armed)
+
+    def start_process(self, module: str, *arguments: str, **environment: str) -> WorkerProcess:
+        """Start a module's `main` in the environment of this installation; gone with the test, if not before."""
+        return self._spawn(module, arguments, environment)
 
     def _spawn(self, module: str, arguments: Sequence[str], environment: Mapping[str, str]) -> WorkerProcess:
         pid = nursery().spawn(module, {**self._environment, **environment}, self.log, arguments)

@@ -11,6 +11,7 @@ from typing import Any
 
 from docmill.db.clock import database_now
 from docmill.engine import decide, rooms, sweeper
+from docmill.engine.events import Answered
 from docmill.engine.lane_b import Apply, LaneB
 from docmill.engine.runner import Runner
 from docmill.engine.sql import postgres, statements
@@ -92,6 +93,19 @@ def _no_sweep() -> None:
     sweeper.Sweeper.sweep = sweep  # type: ignore[method-assign]
 
 
+def _no_callback_dedupe() -> None:
+    """Every answer moves its step, whether it waits for one or not."""
+    fenced = decide._report
+
+    def report(fold: Any, event: Any) -> bool:
+        if not isinstance(event, Answered):
+            return fenced(fold, event)
+        decide._answer(fold, event.position, fold.steps[event.position])
+        return True
+
+    decide._report = report
+
+
 def _no_batch_lock() -> None:
     """A batch's counters are read without being locked. (SQLite has no such lock to take out, as above.)"""
     locking = statements.LOCK_BATCH
@@ -120,6 +134,7 @@ MUTATIONS: dict[str, Callable[[], None]] = {
     "checkpoint": _no_checkpoint,
     "fallback": _no_fallback,
     "sweep": _no_sweep,
+    "callback_dedupe": _no_callback_dedupe,
     "batch_lock": _no_batch_lock,
     "batch_limit": _no_batch_limit,
 }

@@ -33,6 +33,8 @@ STATEMENTS = frozenset(
         "orphaned_steps",
         "overdue_steps",
         "next_due",
+        "query",
+        "run_each",
     }
 )
 

@@ -1,9 +1,10 @@
 """The witness's verdict after a run: which of the invariants of reliability.md do not hold. An empty list is a pass.
 
-1 each effect key applied exactly once; 2 no model call after its checkpoint, and before it no more repeats than the
-step was given back, each recorded; 3 no unfinished job that nothing will move; 4 progress and version never fall;
-5 every job's chain verifies; 7 what was spent is the sum of the calls; 8 no accepted write carries an old epoch.
-Everything is worked out from events, rows and the witness's log, nothing from the engine's own account of what it did.
+1 each effect key applied exactly once, and each answered attempt once; 2 no model call after its checkpoint, and before
+it no more repeats than the step was given back, each recorded; 3 no unfinished job that nothing will move; 4 progress
+and version never fall; 5 every job's chain verifies; 7 what was spent is the sum of the calls; 8 no accepted write
+carries an old epoch. Everything is worked out from events, rows and the witness's log, nothing from the engine's own
+account of what it did.
 """
 
 import hashlib
@@ -16,8 +17,8 @@ from typing import Any
 from sqlalchemy import Connection, text
 
 from docmill.db.database import Database
-from docmill.model.ids import derived_id
 from docmill.model.statuses import FINISHED_JOBS, SETTLED_STEPS, STEP_TRANSITIONS, StepStatus
+from docmill.model.tokens import Tokens
 from docmill.templates.document import plan_from_document
 from docmill.templates.plan import Plan
 from docmill.testing.witness import Witness
@@ -25,6 +26,8 @@ from docmill.testing.witness import Witness
 CALL_NANOS = 2_500_000
 """What a call of the stand-in model costs; see `fault_steps`, whose import would read the environment."""
 PAID = frozenset({"fault.ask"})
+KEPT = PAID | {"external.call", "fault.hold"}
+"""Whose results are stored before they are applied, by another attempt perhaps."""
 _RAISING = {"crashed", "worker_died"}
 
 
@@ -52,6 +55,8 @@ class _Look:
     calls: list[Any] = field(default_factory=list)
     spent: dict[str, int] = field(default_factory=dict)
     batches: list[Any] = field(default_factory=list)
+    callbacks: list[Any] = field(default_factory=list)
+    secret: bytes = b""
 
 
 def _look(connection: Connection) -> _Look:
@@ -76,6 +81,9 @@ def _look(connection: Connection) -> _Look:
     for row in connection.execute(text("select period, sum(spent_nanos) as spent from ai_budgets group by period")):
         look.spent[row.period] = int(row.spent)
     look.batches = list(connection.execute(text("select * from processing_batches")))
+    look.callbacks = list(connection.execute(text("select * from processing_callbacks")))
+    for row in connection.execute(text("select value from installation_secrets where name = 'callback_tokens'")):
+        look.secret = bytes(row.value)
     return look
 
 
@@ -104,6 +112,7 @@ class Verdict:
         self._judge_batches()
         self._judge_effects()
         self._judge_calls()
+        self._judge_callbacks()
         self._judge_spending()
 
     def _say(self, number: int, job_id: str, what: str) -> None:
@@ -186,10 +195,11 @@ class Verdict:
             if planned.step_type.startswith("fault."):
                 self._say(8, job_id, f"{planned.step_key} completed without the result of its attempt")
             return
-        tokens = {derived_id("token", job_id, row.position, epoch): epoch for epoch in range(1, row.epoch + 1)}
+        made = Tokens(self._look.secret)
+        tokens = {made.make(job_id, row.position, epoch): epoch for epoch in range(1, row.epoch + 1)}
         epoch = tokens.get(result["token"])
         # A checkpoint survives the attempt that wrote it; any other result belongs to the attempt that completed.
-        checkpointed = planned.step_type in PAID and planned.processor
+        checkpointed = planned.step_type in KEPT and planned.processor
         if epoch is None or (epoch != row.epoch and not checkpointed):
             self._say(8, job_id, f"{planned.step_key} completed under epoch {row.epoch} with a result of {epoch}")
         applied = self._look.effects.get(f"{job_id}/{planned.step_key}/{self._look.jobs[job_id].run}", [])
@@ -249,6 +259,18 @@ class Verdict:
             found, wanted = len(self._look.effects.get(key, ())), self.expected[key]
             if found != wanted:
                 self.violations.append(f"1: effect {key} applied {found} times, {wanted} expected")
+
+    def _judge_callbacks(self) -> None:
+        """A callback moved its step once, under the epoch its token was made for, or not at all."""
+        applied = Counter(
+            (row.job_id, row.position, row.epoch) for row in self._look.callbacks if row.outcome == "applied"
+        )
+        for (job_id, position, epoch), count in applied.items():
+            if count > 1:
+                self._say(1, job_id, f"{count} callbacks were applied to step {position} under epoch {epoch}")
+        for row in self._look.callbacks:
+            if row.outcome == "received" and self._look.jobs[row.job_id].status in FINISHED_JOBS:
+                self._say(3, row.job_id, "a callback was stored and never acted on")
 
     def _judge_calls(self) -> None:
         """An apply of a paid result means that its checkpoint was written: whoever asks after that pays again."""

@@ -15,6 +15,7 @@ from docmill.engine.sql.rows import JobHead
 from docmill.engine.state import StepState
 from docmill.model import errors
 from docmill.model.statuses import StepStatus
+from docmill.model.tokens import Tokens
 from docmill.plugin import FollowUp, Wait
 from docmill.templates.plan import ForEach
 from docmill.testing.oracle import START
@@ -61,7 +62,7 @@ def attempt(
 ) -> tuple[dict[str, object], Context]:
     """One attempt of the step."""
     run = run_of(failures=failures)
-    context = Context(run, cast(Services, store or Store()))
+    context = Context(run, cast(Services, store or Store()), Tokens(b"secret"))
     stopping(context)
     for_each = ForEach(items="metadata.documents", parallel=parallel, may_fail=may_fail)
     names: Mapping[str, object] = {"entity": None, "results": {}, "metadata": {"documents": documents}}
@@ -267,7 +268,7 @@ def test_the_run_and_the_parts_of_another_run_are_kept_apart() -> None:
     with pytest.raises(errors.RetryableError):
         attempt(half, store, may_fail=True)
     run = replace(run_of(), run=2)
-    context = Context(run, cast(Services, store))
+    context = Context(run, cast(Services, store), Tokens(b"secret"))
     names = {"entity": None, "results": {}, "metadata": {"documents": DOCUMENTS}}
     result = asyncio.run(run_items(run, context, ForEach(items="metadata.documents"), names, read))
     assert result["completed"] == 3

@@ -18,6 +18,7 @@ from docmill.engine.sql.rows import JobHead
 from docmill.engine.state import StepState
 from docmill.model import errors
 from docmill.model.statuses import StepStatus
+from docmill.model.tokens import Tokens
 from docmill.plugin import Fallback, GiveUp, PluginInvalid, Recovery, Retry, StepContext, StepType, step
 from docmill.testing.oracle import START
 from docmill.testing.samples import Draft, make_plan
@@ -63,7 +64,7 @@ class Outcome:
         timed_out: bool = False,
     ) -> None:
         self.run = run or run_of()
-        self.context = Context(self.run, cast(Any, None))
+        self.context = Context(self.run, cast(Any, None), Tokens(b"secret"))
         self.value: object = None
         self.error: BaseException | None = None
         error = errors.RetryableError("The scanner jams.") if raised is None else raised

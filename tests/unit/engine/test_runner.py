@@ -25,6 +25,7 @@ from docmill.engine.sql.rows import JobHead
 from docmill.engine.state import StepState
 from docmill.model import errors
 from docmill.model.statuses import StepStatus
+from docmill.model.tokens import Tokens
 from docmill.plugin import Registry, StepContext, StepType, step
 from docmill.testing.samples import Draft, make_plan
 
@@ -105,6 +106,7 @@ def attempt(
             inflight=Inflight(on_lost=lambda keys: None),
             children=Children(ChildSettings()),
             lease=lease,
+            tokens=Tokens(b"secret"),
         )
         runner.lane_a = cast(LaneA, lane)
         assert slots.reserve("system")

@@ -7,7 +7,8 @@ import pytest
 from docmill.model.statuses import FailureAction, StepKind
 from docmill.templates.catalogue import Catalogue, StepType
 from docmill.templates.compile import compile_template
-from docmill.templates.document import plan_from_document
+from docmill.templates.document import document_from_plan, plan_from_document
+from docmill.templates.faults import TemplateInvalid
 from docmill.templates.plan import Plan, PlanStep, ProcessorChoice, RetryAction
 
 CATALOGUE = Catalogue(
@@ -55,6 +56,8 @@ steps:
     input: {text: results.read_text.text, threshold: 0.8, strict: true, nothing: null}
     not_before: metadata.publish_at
     delay: 500ms
+    executor: hub
+    answer_within: 36h
   - step_key: finish
     type: FinishProcessing
     processor_method: finish_document
@@ -105,6 +108,8 @@ def test_every_field_reaches_the_plan() -> None:
         input={"text": "results.read_text.text", "threshold": "0.8", "strict": "true", "nothing": "null"},
         not_before="metadata.publish_at",
         delay=0.5,
+        executor="hub",
+        answer_within=129_600.0,
     )
     finish = plan.step("finish")
     assert finish.finish
@@ -258,3 +263,28 @@ def test_a_document_of_a_newer_format_is_refused_by_name() -> None:
     document = compile_template(FULL, catalogue=CATALOGUE).document
     with pytest.raises(InvalidInput, match="Upgrade Docmill"):
         plan_from_document({**document, "format": 99})
+
+
+def only_external(fields: str) -> Plan:
+    source = f"""
+name: outside
+processable_type: document
+steps:
+  - {{step_key: a, kind: external, {fields}}}
+  - {{step_key: finish, type: FinishProcessing}}
+"""
+    return compile_template(source, catalogue=Catalogue.permissive()).plan
+
+
+def test_only_what_goes_outside_needs_the_newer_format() -> None:
+    plain = document_from_plan(only_external("type: A"))
+    sent = document_from_plan(only_external("type: external.call, executor: hub"))
+    longer = document_from_plan(only_external("type: A, answer_within: 2d"))
+    assert [document["format"] for document in (plain, sent, longer)] == [1, 2, 2]
+    assert not {"executor", "answer_within"} & plain["steps"][0].keys()
+
+
+def test_a_call_to_nobody_is_refused() -> None:
+    with pytest.raises(TemplateInvalid) as refused:
+        only_external("type: external.call")
+    assert [(fault.path, fault.code) for fault in refused.value.faults] == [("steps[0].executor", "missing_key")]

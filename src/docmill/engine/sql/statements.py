@@ -88,6 +88,28 @@ update processing_job_steps set result = (
   select o.result from processing_job_steps o where o.job_id = :from_job and o.position = :from_position)
 where job_id = :job_id and position = :position""")
 
+INSERT_CALLBACK = statement("""
+insert into processing_callbacks (id, org_id, message_id, job_id, position, epoch, payload, outcome, received_at,
+  settled_at)
+values (:id, :org_id, :message_id, :job_id, :position, :epoch, :payload, :outcome, :now, :settled_at)
+on conflict do nothing""")
+
+# Read under the job's lock, so whatever was stored before the step began to wait is seen by whoever lets it wait.
+RECEIVED_CALLBACKS = statement("""
+select id, epoch, cast(payload as text) from processing_callbacks
+where job_id = :job_id and position = :position and outcome = 'received' order by id""")
+
+SETTLE_CALLBACK = statement("""
+update processing_callbacks set outcome = :outcome, settled_at = :now where id = :id and outcome = 'received'""")
+
+# Not those whose step is being sent out this moment: they are acted on when it begins to wait.
+FORGOTTEN_CALLBACKS = statement("""
+select distinct c.job_id, c.position from processing_callbacks c
+where c.outcome = 'received' and not exists (
+  select 1 from processing_job_steps s
+  where s.job_id = c.job_id and s.position = c.position and s.status = 'IN_PROGRESS' and s.epoch = c.epoch)
+order by c.job_id, c.position limit :limit""")
+
 INSERT_ISSUE = statement("""
 insert into processing_issues (id, org_id, processable_type, processable_id, job_id, position, step_key, epoch, code,
   severity, blocking, corrects, status, title, details, answer_schema, assigned_to, created_by, created_at)

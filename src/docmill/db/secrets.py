@@ -1,0 +1,33 @@
+"""Secrets of the installation: made at their first use, the same for every process from then on. Never logged."""
+
+import secrets as random
+from datetime import datetime
+
+from sqlalchemy import Connection, select
+from sqlalchemy.dialects import postgresql, sqlite
+
+from docmill.db.database import Database
+from docmill.db.tables import secrets
+
+CALLBACK_TOKENS = "callback_tokens"
+"""Proves that a token was given out by this installation."""
+_BYTES = 32
+
+
+def installation_secret(database: Database, name: str, *, now: datetime) -> bytes:
+    """The secret of this name. Of two that make it at the same moment, the second finds the first one's."""
+    with database.read() as connection:
+        value = _stored(connection, name)
+    if value is None:
+        with database.write() as connection:
+            insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
+            new = insert(secrets).values(name=name, value=random.token_bytes(_BYTES), created_at=now)
+            connection.execute(new.on_conflict_do_nothing())
+            value = _stored(connection, name)
+            assert value is not None
+    return value
+
+
+def _stored(connection: Connection, name: str) -> bytes | None:
+    value = connection.execute(select(secrets.c.value).where(secrets.c.name == name)).scalar_one_or_none()
+    return None if value is None else bytes(value)
