@@ -12,7 +12,7 @@ from docmill.model.statuses import FailureAction
 from docmill.templates import conditions, times
 from docmill.templates.catalogue import FINISH_TYPE, Catalogue
 from docmill.templates.compile import DEFAULT_TASK
-from docmill.templates.plan import ALL_PREVIOUS, Plan, PlanStep, ProcessorChoice, RetryAction
+from docmill.templates.plan import ALL_PREVIOUS, ForEach, Plan, PlanStep, ProcessorChoice, RetryAction
 from docmill.templates.source import plain_value
 from docmill.templates.steps import display_name
 from docmill.templates.syntax import Literal
@@ -110,6 +110,10 @@ def _trouble(step: PlanStep) -> Entries:
 def _work(step: PlanStep) -> Entries:
     """What it works with, and what becomes of its result."""
     entries: Entries = {}
+    if step.executor is not None:
+        entries["executor"] = step.executor
+    if step.for_each is not None:
+        entries |= _items(step.for_each)
     if step.prompt is not None:
         entries["prompt"] = step.prompt
     if step.model:
@@ -122,6 +126,16 @@ def _work(step: PlanStep) -> Entries:
         entries["processor_method"] = _processor(step.processor)
     if step.compensation is not None:
         entries["compensation_method"] = step.compensation
+    return entries
+
+
+def _items(for_each: ForEach) -> Entries:
+    usual = ForEach(items=for_each.items)
+    entries: Entries = {"for_each": _expression(for_each.items)}
+    if for_each.parallel != usual.parallel:
+        entries["parallel"] = for_each.parallel
+    if for_each.may_fail:
+        entries["items_may_fail"] = True
     return entries
 
 

@@ -38,7 +38,8 @@ class _Dumper(yaml.SafeDumper):
 
 def _text(dumper: _Dumper, value: str) -> yaml.ScalarNode:
     style = None
-    if _OLD_BREAKS & set(value):
+    if _OLD_BREAKS & set(value) or value.endswith("\n\n"):
+        # Empty lines at the end of a block would have to be told from those between two steps.
         style = '"'
     elif "\n" in value.strip("\n"):
         style = "|"

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from docmill.model.statuses import FailureAction, StepKind
@@ -145,6 +145,7 @@ TEXTS = st.one_of(
 
 @settings(max_examples=300)
 @given(TEXTS)
+@example("two lines\nand empty ones\n\n")
 def test_texts_come_back_whatever_they_hold(text: str) -> None:
     plan = compile_template(BARE, catalogue=ANYTHING).plan
     model: dict[str, object] = {"text": text, "list": [text, [text]], "inner": {"text": text}}

@@ -64,6 +64,15 @@ FAILURE: st.SearchStrategy[dict[str, Any]] = st.sampled_from(
 )
 
 
+ITEMS: st.SearchStrategy[dict[str, Any]] = st.one_of(
+    st.just({}),
+    st.fixed_dictionaries(
+        {"for_each": st.sampled_from(["metadata.documents", "entity.lines"])},
+        optional={"parallel": st.integers(1, 1000), "items_may_fail": st.booleans()},
+    ),
+)
+
+
 @st.composite
 def templates(draw_value: st.DrawFn) -> dict[str, Any]:
     """Valid templates as data: dependencies point upwards in the file, groups never fall."""
@@ -72,7 +81,10 @@ def templates(draw_value: st.DrawFn) -> dict[str, Any]:
     group = 1
     grouped = draw_value(st.booleans())
     for index, key in enumerate(keys):
-        step: dict[str, Any] = {"step_key": key, "type": draw_value(TEXT), **draw_value(FIELDS), **draw_value(FAILURE)}
+        step: dict[str, Any] = {"step_key": key, "type": draw_value(TEXT), **draw_value(FIELDS)}
+        step |= draw_value(FAILURE) | draw_value(ITEMS)
+        if step.get("kind") == StepKind.EXTERNAL.value and draw_value(st.booleans()):
+            step["executor"] = draw_value(NAMES)
         if grouped:
             group += draw_value(st.integers(0, 2))
             step[draw_value(st.sampled_from(["group", "execution_group"]))] = group
