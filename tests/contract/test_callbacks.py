@@ -8,15 +8,19 @@ from threading import Barrier, Thread
 from typing import Any
 
 import pytest
+from sqlalchemy import select
 
 from docmill.db.secrets import CALLBACK_TOKENS, installation_secret
+from docmill.db.tables import jobs as jobs_table
 from docmill.engine import failpoints
-from docmill.engine.batch import StepRun
+from docmill.engine.batch import Batch, Part, StepRun
 from docmill.engine.failpoints import FailpointRaised
+from docmill.engine.follow_ups import follow_ups_to_part, part_name
 from docmill.model.callbacks import CallbackOutcome as Outcome
 from docmill.model.ids import derived_id, new_id
 from docmill.model.statuses import StepKind
 from docmill.model.tokens import Tokens
+from docmill.plugin import FollowUp
 from docmill.services.callback_payload import DEEPEST, MOST_BYTES, CallbackInvalid
 from docmill.services.jobs import Jobs
 from docmill.services.retrying import Retry
@@ -48,6 +52,48 @@ def cancelled(out: Outside, run: StepRun) -> None:
 
 
 # Webhook handler
+
+
+def wants(out: Outside, run: StepRun, template: str) -> None:
+    """What the runner keeps when a step asks for a follow-up job and then waits."""
+    wanted = FollowUp(template=template, entity_type="document", entity_id=f"{run.job.id}-child")
+    part = Part(
+        job_id=run.job.id,
+        position=run.step.position,
+        epoch=run.state.epoch,
+        name=part_name(run),
+        value=follow_ups_to_part([wanted]),
+    )
+    assert out.world.commit(Batch(parts=[part])).parts_accepted == (True,)
+
+
+@pytest.mark.parametrize("quick", [False, True], ids=["waiting", "quicker than its worker"])
+def test_an_answer_submits_the_follow_ups_that_the_step_wanted_when_it_began_to_wait(out: Outside, quick: bool) -> None:
+    out.world.template(make_plan([], name="child"))
+    out.world.submit(asking("ask"))
+    (run,) = out.world.claim(queue="external")
+    wants(out, run, "child")
+    if quick:
+        assert out.receive(run).outcome is Outcome.RECEIVED
+        assert out.suspend(run)
+    else:
+        assert out.suspend(run)
+        assert out.receive(run).outcome is Outcome.APPLIED
+    out.receive(run)
+    with out.world.looking() as connection:
+        children = select(jobs_table.c.entity_id).where(jobs_table.c.parent_job_id == run.job.id)
+        assert list(connection.execute(children).scalars()) == [f"{run.job.id}-child"]
+
+
+def test_an_answer_whose_follow_up_has_no_template_fails_the_step_and_says_so(out: Outside) -> None:
+    out.world.submit(asking("ask"))
+    (run,) = out.world.claim(queue="external")
+    wants(out, run, "nowhere")
+    assert out.suspend(run)
+    assert out.receive(run).outcome is Outcome.APPLIED
+    step = out.world.steps(run.job.id)["ask"]
+    assert step.status == "FAILED"
+    assert "nowhere" in step.error["message"]
 
 
 def test_an_answer_completes_its_step_and_the_job_goes_on(out: Outside) -> None:

@@ -68,6 +68,14 @@ async def validate_paid(ctx: StepContext) -> dict[str, object]:
     return {"total": 100, "lines": 2}
 
 
+@step("undecided")
+async def undecided(ctx: StepContext) -> dict[str, object]:
+    """Wants another follow-up job each time, and always asks."""
+    ctx.follow_up(FollowUp(template="child", entity_type="document", entity_id=f"{ctx.entity_id}-{count(ctx)}"))
+    ctx.issue(MISMATCH)
+    return {"total": 100}
+
+
 @step("remark", kind="ai")
 async def remark(ctx: StepContext) -> dict[str, object]:
     """Says something nobody waits for."""
@@ -138,6 +146,15 @@ def moody(ctx: ApplyContext, result: dict[str, object]) -> None:
 
 
 asked: dict[str, int] = {}
+
+
+@processor("tests", "mended")
+def mended(ctx: ApplyContext, result: dict[str, object]) -> None:
+    """Refuses for good, until somebody mends what is wrong."""
+    asked[ctx.job_id] = asked.get(ctx.job_id, 0) + 1
+    if asked[ctx.job_id] <= 2:
+        raise PermanentError("Broken.")
+    save(ctx, result)
 
 
 @processor("tests", "block")
@@ -245,6 +262,52 @@ def test_without_a_processor_the_answer_completes_the_step_and_submits_what_it_w
             children = select(jobs_table.c.entity_id).where(jobs_table.c.parent_job_id == job_id)
             assert list(connection.execute(children).scalars()) == [f"{job_id}-child"]
     assert mill.result(job_id) == {"total": 110, "lines": 2}
+
+
+def child_template(world: World) -> None:
+    source = "name: child\nprocessable_type: document\nsteps:\n  - {step_key: finish, type: FinishProcessing}\n"
+    world.template(compile_template(source, catalogue=Catalogue.permissive(), source="child").plan)
+
+
+def children(world: World, job_id: str) -> list[str]:
+    with world.looking() as connection:
+        query = select(jobs_table.c.entity_id).where(jobs_table.c.parent_job_id == job_id)
+        return list(connection.execute(query).scalars())
+
+
+def test_follow_ups_are_those_of_the_compute_whose_result_was_answered(world: World, mill: Mill) -> None:
+    child_template(world)
+    job_id = mill.submit("type: undecided")
+    with working(world):
+        mill.reaches(job_id, "WAITING")
+        mill.issues.resolve(mill.open_issues(job_id)[0].id, action="retry")
+        until(lambda: computed[job_id] == 2, 30.0, what="the second compute")
+        mill.reaches(job_id, "WAITING")
+        mill.issues.resolve(mill.open_issues(job_id)[0].id)
+        mill.reaches(job_id, "COMPLETED")
+        assert children(world, job_id) == [f"{job_id}-2"]
+
+
+def test_follow_ups_of_a_result_that_is_applied_only_in_a_later_run_are_submitted_then_and_once(
+    world: World, mill: Mill
+) -> None:
+    child_template(world)
+    job_id = mill.submit("type: validate paid\nprocessor_method: mended")
+    with working(world):
+        mill.reaches(job_id, "WAITING")
+        mill.issues.resolve(mill.open_issues(job_id)[0].id)
+        mill.reaches(job_id, "FAILED")
+        assert children(world, job_id) == []
+        mill.jobs.retry(job_id)
+        mill.reaches(job_id, "COMPLETED")
+        assert children(world, job_id) == [f"{job_id}-child"]
+        until(lambda: not mill.jobs.active("document", f"{job_id}-child"), 30.0, what="the follow-up to end")
+        mill.jobs.retry(job_id, Retry(everything=True))
+        until(
+            lambda: world.job(job_id).run == 3 and world.job(job_id).status == "COMPLETED", 30.0, what="the third run"
+        )
+        assert children(world, job_id) == [f"{job_id}-child"]
+    assert computed[job_id] == 1
 
 
 def test_an_issue_that_does_not_block_does_not_stop_the_job(world: World, mill: Mill) -> None:
@@ -366,6 +429,7 @@ def test_an_attempt_that_ends_after_the_checkpoint_opens_the_issue_with_the_next
 
 def test_a_question_about_a_paid_result_is_put_again_without_paying_again(world: World, mill: Mill) -> None:
     """Cancelled while it waited, and run again: the result is still there, and still in doubt."""
+    child_template(world)
     job_id = mill.submit("type: validate paid\nprocessor_method: save")
     with working(world):
         mill.reaches(job_id, "WAITING")

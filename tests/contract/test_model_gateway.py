@@ -4,12 +4,13 @@ import asyncio
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
 import pytest
-from sqlalchemy import Row, select
+from sqlalchemy import Connection, Row, select
 
 from docmill.ai.bucket import LONGEST_WAIT
 from docmill.ai.budget import Budget, Span
@@ -29,7 +30,7 @@ from docmill.model.ai_errors import (
     OutputInvalid,
     OutputTruncated,
 )
-from docmill.model.errors import Deferred, DocmillError
+from docmill.model.errors import DatabaseUnavailable, Deferred, DocmillError, LeaseLost
 from docmill.model.ids import DEFAULT_ORG, derived_id, new_id
 from docmill.services.models import ModelUse, SpendBy
 from docmill.testing.scripted import Line, Script, Scripted
@@ -273,6 +274,25 @@ def test_a_probe_that_fails_opens_it_for_another_minute(bench: Bench) -> None:
     ask(gateway)
 
 
+def test_a_probe_that_was_never_asked_says_nothing_about_the_model(bench: Bench) -> None:
+    """Its worker lost the step while the call waited for its turn."""
+    model = Scripted(broken(bench, 7))
+    gateway = bench.gateway(model)
+    for _ in range(6):
+        fails(gateway, ModelUnavailable)
+    bench.clock.advance(60)
+
+    def lost() -> None:
+        raise LeaseLost("The step was taken over.")
+
+    with pytest.raises(LeaseLost):
+        asyncio.run(gateway.generate(Request(prompt="well?", model="scripted:m"), still_wanted=lost))
+    assert len(model.calls) == 6
+    assert bench.breaker() == "half_open"
+    fails(gateway, ModelUnavailable)
+    assert bench.breaker() == "open", "the next caller was the probe instead"
+
+
 def test_each_model_has_a_breaker_of_its_own(bench: Bench) -> None:
     script: Script = {"m": [ModelUnavailable("503")], "n": [ANSWER]}
     gateway = bench.gateway(Scripted(script))
@@ -416,6 +436,49 @@ def test_a_process_that_was_only_asleep_corrects_what_was_presumed(bench: Bench)
     ask(bench.gateway(Asleep({"m": [ANSWER]})))
     assert [call.outcome for call in bench.calls()] == ["answered", "answered"]
     assert bench.spent()["2026-11"] == 2 * CENT
+
+
+@pytest.mark.parametrize("lost", [1, 2], ids=["admission", "settlement"])
+def test_a_call_is_recorded_and_counted_once_although_the_answer_to_a_commit_was_lost(bench: Bench, lost: int) -> None:
+    gateway = bench.gateway(Scripted(broken(bench, 1)))
+    commits = iter(range(1, 100))
+    write = bench.database.write
+
+    @contextmanager
+    def unheard() -> Iterator[Connection]:
+        with write() as connection:
+            yield connection
+        if next(commits) == lost:
+            raise DatabaseUnavailable("The server went away.")
+
+    bench.database.write = unheard  # type: ignore[method-assign]
+    fails(gateway, ModelUnavailable)
+    (breaker,) = bench.rows(ai_breakers)
+    assert breaker.failures == 1
+    ask(gateway)
+    assert [call.outcome for call in bench.calls()] == ["failed", "answered"]
+    (bucket,) = bench.rows(ai_buckets)
+    assert bucket.tokens == 998.0
+
+
+def test_a_probe_knows_that_it_is_one_although_the_answer_to_its_admission_was_lost(bench: Bench) -> None:
+    gateway = bench.gateway(Scripted(broken(bench, 6)))
+    for _ in range(6):
+        fails(gateway, ModelUnavailable)
+    bench.clock.advance(60)
+    commits = iter(range(1, 100))
+    write = bench.database.write
+
+    @contextmanager
+    def unheard() -> Iterator[Connection]:
+        with write() as connection:
+            yield connection
+        if next(commits) == 1:
+            raise DatabaseUnavailable("The server went away.")
+
+    bench.database.write = unheard  # type: ignore[method-assign]
+    assert ask(gateway).text == "yes"
+    assert bench.breaker() == "closed"
 
 
 # All of it.

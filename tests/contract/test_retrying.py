@@ -8,10 +8,11 @@ import pytest
 from sqlalchemy import select
 
 from docmill.db.tables import jobs as jobs_table
+from docmill.engine import failpoints
 from docmill.engine.batch import Batch, NewBatch
 from docmill.engine.bell import SocketBell
 from docmill.engine.events import Failed, Rerun
-from docmill.model.errors import Conflict, InvalidInput
+from docmill.model.errors import Conflict, DatabaseUnavailable, InvalidInput
 from docmill.model.ids import DEFAULT_ORG, new_id
 from docmill.model.statuses import FailureAction, JobStatus
 from docmill.services.jobs import Jobs, Retry
@@ -146,3 +147,36 @@ def test_the_engine_itself_undoes_nothing_twice(world: World) -> None:
     play(world, undo_id)
     world.report(undo_id, Rerun(positions=frozenset(range(5)), keep_checkpoints=False))
     assert play(world, undo_id) == ["undone"]
+
+
+def test_a_retry_whose_answer_was_lost_begins_one_run_though_that_has_ended_meanwhile(world: World, jobs: Jobs) -> None:
+    job_id = world.submit(single_step())
+    play(world, job_id)
+
+    def unheard(point: str) -> None:
+        if point == "commit.after":
+            failpoints.hook(None)
+            play(world, job_id)
+            raise DatabaseUnavailable("The server went away.")
+
+    failpoints.hook(unheard)
+    try:
+        jobs.retry(job_id, Retry(everything=True))
+    finally:
+        failpoints.hook(None)
+    assert (world.state(job_id).run, world.state(job_id).status) == (2, JobStatus.COMPLETED)
+
+
+def test_an_undoing_is_not_retried_once_its_job_has_run_again(world: World, jobs: Jobs) -> None:
+    steps = [Draft(key="book", compensation="unbook"), Draft(key="pay", group=2)]
+    job_id = world.submit(make_plan(steps, name="saga", compensate=True))
+    play(world, job_id, failing="pay")
+    (undoing,) = [child.id for child in jobs.get(job_id).children]
+    assert world.state(undoing).status is JobStatus.COMPLETED
+    world.report(undoing, Rerun(positions=frozenset()))
+    jobs.cancel(undoing)
+    jobs.retry(job_id)
+    play(world, job_id)
+    assert world.state(job_id).status is JobStatus.COMPLETED
+    with pytest.raises(Conflict, match="has run again"):
+        jobs.retry(undoing)

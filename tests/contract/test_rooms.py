@@ -1,16 +1,20 @@
 """A batch never has more active jobs than its limit, and always as many as there is room and work for."""
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-from sqlalchemy import select
+import pytest
+from sqlalchemy import select, text
 
 from docmill.db.tables import batches
 from docmill.engine.batch import Batch, NewBatch, NewJob, Report
 from docmill.engine.events import Cancelled, Rerun
+from docmill.engine.sql.entities import TRY_ALONE, entity_slot
 from docmill.model.ids import DEFAULT_ORG, new_id
 from docmill.model.statuses import JobStatus
 from docmill.testing.samples import single_step
+from docmill.testing.waiting import until
 from docmill.testing.world import World
 
 
@@ -90,3 +94,20 @@ def test_a_batch_submitted_twice_is_submitted_once(world: World) -> None:
     outcome = world.commit(Batch(batches=[batch], submissions=jobs))
     assert outcome.submitted == 0
     assert counts(world, batch.id) == (1, 2, False)
+
+
+@pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
+def test_nobody_holds_a_batch_while_waiting_for_an_entity(world: World) -> None:
+    """Who has the entity alone completes a job of the same batch, and must not be kept from it."""
+    batch_id, (job,) = submit(world, count=1, limit=1)
+    world.run_to_end()
+    with ThreadPoolExecutor(1) as thread:
+        with world.other.session.write() as connection:
+            slot = entity_slot(job.org_id, job.entity_type, job.entity_id)
+            assert connection.execute(text(TRY_ALONE), {"slot": slot}).scalar()
+            waits = "select count(*) from pg_locks where locktype = 'advisory' and not granted"
+            rerun = thread.submit(world.report, job.id, Rerun(positions=frozenset({0})))
+            until(lambda: connection.execute(text(waits)).scalar_one() == 1, 30.0, what="the rerun to wait")
+            connection.execute(select(batches).where(batches.c.id == batch_id).with_for_update(nowait=True)).one()
+        assert rerun.result(30) == (True,)
+    assert counts(world, batch_id) == (1, 0, False)

@@ -6,8 +6,8 @@ import pytest
 from sqlalchemy import select
 
 from docmill.db.tables import issues, job_steps, jobs, templates
-from docmill.engine.batch import Batch
-from docmill.engine.events import Cancelled, Failed, Rerun
+from docmill.engine.batch import Batch, Report
+from docmill.engine.events import Cancelled, Completed, Failed, Rerun
 from docmill.model.errors import AlreadyActive
 from docmill.model.statuses import JobStatus, StepStatus
 from docmill.templates.plan import Plan
@@ -95,6 +95,24 @@ def test_nothing_of_the_template_happens_to_the_entity_before_it_is_undone(world
     entity = world.new_job(saga())
     with pytest.raises(AlreadyActive, match=undo_id):
         world.commit(Batch(submissions=[replace(entity, entity_id=job_id)]))
+
+
+def test_a_follow_up_of_the_job_itself_gives_way_to_its_undoing(world: World) -> None:
+    """A step completes, with a follow-up, after a sibling has failed the job: both would be about the same entity."""
+    plan = make_plan(
+        [Draft(key="book", compensation="unbook"), Draft(key="ask"), Draft(key="late")], name="wide", compensate=True
+    )
+    job_id = world.submit(plan)
+    book, ask, late = world.claim(3)
+    world.complete(book)
+    world.report(job_id, Failed(**lease(ask), error='{"code":"no"}', permanent=True))
+    again = replace(world.new_job(plan), entity_id=job_id, parent_job_id=job_id, unless_active=True)
+    report = Report(job_id=job_id, event=Completed(**lease(late), result="1"), follow_ups=(again,))
+    assert world.commit(Batch(reports=[report])).accepted == (True,)
+    undo_id = undoing_of(world, job_id)
+    assert undo_id is not None
+    assert undo_id != again.id
+    assert world.state(job_id).status is JobStatus.FAILED
 
 
 def test_what_was_undone_is_done_again_when_the_job_runs_again(world: World) -> None:

@@ -18,7 +18,6 @@ from docmill.ai.prices import Cost
 from docmill.ai.rules import Rules, Target
 from docmill.model.ai import BreakerState, Caller, CallOutcome
 from docmill.model.errors import Deferred
-from docmill.model.ids import new_id
 
 _GRACE = 60.0
 """Seconds beyond the longest that a call can take until its process is given up for dead."""
@@ -54,31 +53,65 @@ class Ending:
 
 
 def admit(
-    connection: Connection, *, rules: Rules, caller: Caller, target: Target, most: Cost, timeout: float, now: datetime
+    connection: Connection,
+    call_id: str,
+    *,
+    rules: Rules,
+    caller: Caller,
+    target: Target,
+    most: Cost,
+    timeout: float,
+    now: datetime,
 ) -> Ticket:
     """Let a call in, or raise BudgetExceeded or Deferred. `most`: the most it can cost."""
     _settle_lost(connection, caller.org_id, now)
     _check_budgets(connection, rules, caller.org_id, most.nanos, now)
-    probe = _pass_breaker(connection, target, now=now, probe_for=LONGEST_WAIT + timeout + _PROBE_GRACE)
+    probe = _pass_breaker(connection, target, now=now, probe_for=_probe_for(timeout))
     wait = _take_token(connection, rules, target, now)
-    ticket = Ticket(call_id=new_id(), caller=caller, target=target, created_at=now, wait=wait, probe=probe)
+    ticket = Ticket(call_id=call_id, caller=caller, target=target, created_at=now, wait=wait, probe=probe)
     expires_at = now + timedelta(seconds=wait + timeout + _GRACE)
     rows.insert_call(connection, _call_values(ticket, reserved=most, expires_at=expires_at))
     return ticket
 
 
+def recall(connection: Connection, call_id: str, caller: Caller, target: Target, *, timeout: float) -> Ticket | None:
+    """The ticket of a call that was let in already; None if it was not."""
+    row = rows.find_call(connection, call_id)
+    if row is None:
+        return None
+    wait = (row.expires_at - row.created_at).total_seconds() - timeout - _GRACE
+    probe = row.created_at + timedelta(seconds=_probe_for(timeout))
+    breaker = rows.read_breaker(connection, str(target), lock=False)
+    return Ticket(
+        call_id=call_id,
+        caller=caller,
+        target=target,
+        created_at=row.created_at,
+        wait=max(0.0, wait),
+        probe=probe if breaker is not None and breaker.probe_until == probe else None,
+    )
+
+
 def settle(connection: Connection, ticket: Ticket, ending: Ending, *, now: datetime) -> None:
     """Record how the call ended: its row, what was spent, and what it says about the provider."""
     counted = rows.lock_cost(connection, ticket.call_id)
+    if counted is None:
+        return
     rows.update_calls(connection, [ticket.call_id], _ending_values(ending))
     rows.add_spent(connection, ticket.caller.org_id, ticket.created_at, ending.cost.nanos - counted)
     _tell_breaker(connection, ticket, ending.health, now)
 
 
-def record(connection: Connection, caller: Caller, target: Target, ending: Ending, *, now: datetime) -> None:
+def record(
+    connection: Connection, call_id: str, caller: Caller, target: Target, ending: Ending, *, now: datetime
+) -> None:
     """Record a call that no limit applied to, in one go."""
-    ticket = Ticket(call_id=new_id(), caller=caller, target=target, created_at=now, wait=0.0, probe=None)
+    ticket = Ticket(call_id=call_id, caller=caller, target=target, created_at=now, wait=0.0, probe=None)
     rows.insert_call(connection, _call_values(ticket, reserved=ending.cost, expires_at=now) | _ending_values(ending))
+
+
+def _probe_for(timeout: float) -> float:
+    return LONGEST_WAIT + timeout + _PROBE_GRACE
 
 
 def _settle_lost(connection: Connection, org_id: str, now: datetime) -> None:

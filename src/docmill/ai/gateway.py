@@ -5,12 +5,13 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 from threading import Event
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection
 
-from docmill.ai.admission import Ending, Ticket, admit, record, settle
+from docmill.ai.admission import Ending, Ticket, admit, recall, record, settle
 from docmill.ai.answers import accept
 from docmill.ai.breaker import Health
 from docmill.ai.clock import Clock, database_clock
@@ -20,6 +21,7 @@ from docmill.db.database import Database, is_transient
 from docmill.model.ai import Answer, Caller, CallOutcome, ModelCall, Reply, Request
 from docmill.model.ai_errors import ModelRateLimited, ModelTimeout, ModelUnavailable, ModelUnknown
 from docmill.model.errors import DatabaseUnavailable, DocmillError
+from docmill.model.ids import new_id
 from docmill.plugin import Provider
 
 T = TypeVar("T")
@@ -76,6 +78,7 @@ class Gateway:
         # No limits, no ticket: what is free and close at hand is only recorded.
         ticket = await self._admit(call, caller, target) if provider.limited else None
         started = time.monotonic()
+        asked = False
         answer: Answer | None = None
         error: BaseException | None = None
         data: object = None
@@ -83,19 +86,21 @@ class Gateway:
             if ticket is not None and ticket.wait > 0:
                 await self._wait(ticket.wait)
             still_wanted()
-            started = time.monotonic()
+            started, asked = time.monotonic(), True
             answer = await self._ask(provider, call, target)
             data = accept(answer, call.output_schema, model=str(target), max_tokens=call.max_tokens)
         except BaseException as raised:
             # Cancellation too: whatever ends a call, its row must say so and its reservation go.
             error = raised
         cost = _NO_COST if ticket is None or answer is None else self._cost(ticket, answer)
-        ending = _ending(answer, error, cost, time.monotonic() - started)
+        health = _health(answer, error) if asked else Health.UNKNOWN
+        ending = _ending(answer, error, cost, time.monotonic() - started, health)
         if ticket is not None:
             await self._settle(ticket, ending)
         else:
+            call_id = new_id()
             await self._write(
-                lambda connection: record(connection, caller, target, ending, now=self._clock(connection))
+                lambda connection: record(connection, call_id, caller, target, ending, now=self._clock(connection))
             )
         if error is not None:
             raise error
@@ -160,13 +165,27 @@ class Gateway:
             # Its first use takes a good part of a second, which no transaction should stay open for.
             await asyncio.get_running_loop().run_in_executor(self._threads, self._prices.load)
 
+        call_id = new_id()
+        attempts = count()
+
         def work(connection: Connection) -> Ticket:
             now = self._clock(connection)
+            # The transaction before this one may have been committed although its answer was lost.
+            known = recall(connection, call_id, caller, target, timeout=call.timeout) if next(attempts) else None
+            if known is not None:
+                return known
             most = self._prices.cost(
                 target.provider, target.model, input_tokens=most_input, output_tokens=call.max_tokens, at=now
             )
             return admit(
-                connection, rules=self._rules, caller=caller, target=target, most=most, timeout=call.timeout, now=now
+                connection,
+                call_id,
+                rules=self._rules,
+                caller=caller,
+                target=target,
+                most=most,
+                timeout=call.timeout,
+                now=now,
             )
 
         admitting = asyncio.ensure_future(self._in_database(work))
@@ -182,7 +201,7 @@ class Gateway:
             ticket = await admitting
         except DocmillError:
             return
-        await self._settle(ticket, _ending(None, asyncio.CancelledError(), _NO_COST, 0.0))
+        await self._settle(ticket, _ending(None, asyncio.CancelledError(), _NO_COST, 0.0, Health.UNKNOWN))
 
     async def _settle(self, ticket: Ticket, ending: Ending) -> None:
         await self._write(lambda connection: settle(connection, ticket, ending, now=self._clock(connection)))
@@ -225,7 +244,7 @@ class Gateway:
                 pause = min(1.0, 2 * pause)
 
 
-def _ending(answer: Answer | None, error: BaseException | None, cost: Cost, duration: float) -> Ending:
+def _ending(answer: Answer | None, error: BaseException | None, cost: Cost, duration: float, health: Health) -> Ending:
     return Ending(
         outcome=CallOutcome.ANSWERED if error is None else CallOutcome.FAILED,
         error_code=_code(error),
@@ -233,7 +252,7 @@ def _ending(answer: Answer | None, error: BaseException | None, cost: Cost, dura
         output_tokens=answer.output_tokens if answer else 0,
         cost=cost,
         duration=duration,
-        health=_health(answer, error),
+        health=health,
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Table, func, insert, select, update
+from sqlalchemy import Connection, Row, Select, Table, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from docmill.ai.breaker import Breaker
@@ -109,13 +109,24 @@ def lock_lost_calls(connection: Connection, org_id: str, now: datetime) -> Seque
 
 
 def insert_call(connection: Connection, values: dict[str, Any]) -> None:
-    connection.execute(insert(ai_calls).values(values))
+    """Record the call, unless it was by a transaction whose answer was lost."""
+    connection.execute(_insert(connection, ai_calls).values(values).on_conflict_do_nothing())
 
 
-def lock_cost(connection: Connection, call_id: str) -> int:
-    """What the call has been counted with so far: 0, or its reservation if it was given up for lost."""
-    query = select(ai_calls.c.cost_nanos).where(ai_calls.c.id == call_id).with_for_update()
-    return int(connection.execute(query).scalar_one())
+def find_call(connection: Connection, call_id: str) -> Row[Any] | None:
+    """When the call was let in and until when it may take; None if there is none."""
+    query: Select[Any] = select(ai_calls.c.created_at, ai_calls.c.expires_at).where(ai_calls.c.id == call_id)
+    return connection.execute(query).one_or_none()
+
+
+def lock_cost(connection: Connection, call_id: str) -> int | None:
+    """What the call has been counted with so far: 0, or its reservation if it was given up for lost.
+
+    None if how it ended has been recorded: by a transaction whose answer was lost.
+    """
+    query = select(ai_calls.c.cost_nanos, ai_calls.c.outcome).where(ai_calls.c.id == call_id).with_for_update()
+    cost, outcome = connection.execute(query).one()
+    return int(cost) if outcome in (CallOutcome.ASKED.value, CallOutcome.LOST.value) else None
 
 
 def update_calls(connection: Connection, ids: Iterable[str], values: dict[str, Any]) -> None:

@@ -235,7 +235,7 @@ def _cancel(fold: _Fold) -> bool:
 
 def _rerun(fold: _Fold, event: Rerun) -> bool:
     """Back to PENDING for these steps and all whose outcome rested on them; only a finished job can run again."""
-    if not fold.job.finished:
+    if not fold.job.finished or event.after_run not in (None, fold.run):
         return False
     plan = fold.plan
     again = set(event.positions) | {plan.finish}

@@ -142,6 +142,8 @@ class Rerun:
     keep_checkpoints: bool = True
     held: bool = False
     """Its batch decides when the new run begins."""
+    after_run: int | None = None
+    """Only while this is its newest run, so that whoever repeats the wish does not begin yet another one."""
 
 
 StepEvent = (

@@ -8,6 +8,7 @@ import logging
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import orjson
@@ -18,7 +19,7 @@ from docmill.engine.batch import Batch, NewJob, Outcome, Report, StepRun
 from docmill.engine.context import AppliedDatabase, Applying
 from docmill.engine.events import Completed
 from docmill.engine.failpoints import failpoint
-from docmill.engine.follow_ups import resolve_follow_ups
+from docmill.engine.follow_ups import Wanted, newest_template, resolve_follow_ups
 from docmill.engine.issues import NewIssue
 from docmill.engine.lane import StoreThread
 from docmill.engine.lease import Lease
@@ -206,5 +207,7 @@ def _run_processor(
     failpoint("apply.after")
     if isinstance(database, WriteOnlyDatabase) and context.follow_ups:
         database.refuse()
-    follow_ups = resolve_follow_ups(connection, apply.run, context.follow_ups, offset=len(apply.follow_ups))
+    wanted = Wanted(apply.run.run, context.follow_ups)
+    newest = partial(newest_template, connection)
+    follow_ups = resolve_follow_ups(newest, apply.run, wanted, offset=len(apply.follow_ups))
     return follow_ups, raised_by_processor(apply.run, context.issues)

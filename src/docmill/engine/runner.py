@@ -29,7 +29,14 @@ from docmill.engine.events import (
 )
 from docmill.engine.failpoints import failpoint
 from docmill.engine.failure import failure
-from docmill.engine.follow_ups import follow_ups_from_part, follow_ups_to_part, part_name, resolve_follow_ups
+from docmill.engine.follow_ups import (
+    Wanted,
+    follow_ups_to_part,
+    newest_template,
+    part_name,
+    resolve_follow_ups,
+    wanted_from_parts,
+)
 from docmill.engine.gathering import Gathering, gatherings
 from docmill.engine.inflight import Inflight, Key
 from docmill.engine.issues import NewIssue
@@ -252,11 +259,10 @@ class Runner:
     ) -> _End | None:
         """Ask a person, complete through lane A, or checkpoint what was paid for and hand the result to lane B."""
         position, epoch = run.step.position, run.state.epoch
-        raised = raised_now(run, context.issues)
+        raised, wanted = raised_now(run, context.issues), Wanted(run.run, context.follow_ups)
         if stored:
             parts = await self._loader.parts(run)
-            raised = raised_from_parts(parts, run)
-            context.follow_ups = follow_ups_from_part(parts.get(part_name(run)))
+            raised, wanted = raised_from_parts(parts, run), wanted_from_parts(parts, run)
         elif raised.blocks or run.step.processor:
             await self._keep(run, context, raised)
         kept = None if stored else result
@@ -266,7 +272,7 @@ class Runner:
         issues = raised.opened(run, corrects=False)
         if not run.step.processor:
             event = Completed(position=position, epoch=epoch, result=kept, paid=step_type.paid, error=context.recovered)
-            return _End(event, await self._follow_ups(run, context), issues)
+            return _End(event, await self._follow_ups(run, wanted), issues)
         processor = await choose_processor(self._registry, self._loader, run, result)
         if step_type.paid and not stored:
             checkpoint = Checkpointed(position=position, epoch=epoch, result=result)
@@ -274,7 +280,7 @@ class Runner:
                 raise errors.LeaseLost(f"Step {run.step.step_key} was taken over; its result is dropped.")
             failpoint("checkpoint.written")
             stored = True
-        follow_ups = await self._follow_ups(run, context)
+        follow_ups = await self._follow_ups(run, wanted)
         apply = Apply(
             run=run,
             processor=processor,
@@ -291,9 +297,9 @@ class Runner:
 
     async def _keep(self, run: StepRun, context: Context, raised: Raised) -> None:
         """What a compute wants done with its result is not computed again once that is kept, so it is kept before."""
-        if context.follow_ups:
+        # From the second claim on also if there is nothing: an earlier compute may have left something behind.
+        if context.follow_ups or run.state.epoch > 1:
             await self.store_part(run, part_name(run), follow_ups_to_part(context.follow_ups))
-        # From the second claim on also if there is none: an earlier compute may have left some behind.
         if raised.issues or run.state.epoch > 1:
             await self.store_part(run, raised.part_name, raised.to_part())
 
@@ -301,10 +307,12 @@ class Runner:
         """Lane B could not apply (called on its thread): a failed attempt that keeps its result."""
         self._send(run, self._failure(run, error, result=result))
 
-    async def _follow_ups(self, run: StepRun, context: Context) -> tuple[NewJob, ...]:
-        if not context.follow_ups:
+    async def _follow_ups(self, run: StepRun, wanted: Wanted) -> tuple[NewJob, ...]:
+        if not wanted.jobs:
             return ()
-        return await self._loader.read(lambda connection: resolve_follow_ups(connection, run, context.follow_ups))
+        return await self._loader.read(
+            lambda connection: resolve_follow_ups(partial(newest_template, connection), run, wanted)
+        )
 
     def _send(
         self,

@@ -73,6 +73,11 @@ def planned(
     return jobs
 
 
+def entity_key(head: JobHead) -> EntityKey:
+    """What no other active job may have beside the job of this head."""
+    return (head.org_id, head.entity_type, head.entity_id, head.family)
+
+
 def _key(new: NewJob, plan: Plan) -> EntityKey:
     return (new.org_id, new.entity_type, new.entity_id, new.family or plan.name)
 

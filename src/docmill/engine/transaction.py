@@ -1,7 +1,7 @@
 """One transaction of the store: lock jobs, load what is not known, fold events, claim, write what follows.
 
-Lock order: jobs by id, then their steps, then domain rows. Jobs named in reports are locked waiting; claims pass over
-what others hold, so two transactions never wait for each other in a circle.
+Lock order: jobs by id, then their steps, then domain rows, then entities, then batches by id. Jobs named in reports are
+locked waiting; claims pass over what others hold, so two transactions never wait for each other in a circle.
 """
 
 import logging
@@ -10,17 +10,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from docmill.engine.answering import answer
+from docmill.engine.answering import answer, nobody_asked
 from docmill.engine.batch import Batch, NewJob, Outcome, Part, QueueClaim, Report, StepRun
 from docmill.engine.events import Claimed, Suspended
 from docmill.engine.failpoints import failpoint
+from docmill.engine.follow_ups import kept_follow_ups
 from docmill.engine.issues import NewIssue, write_issues
 from docmill.engine.locked import KnownJob, LockedJob, queue_of
 from docmill.engine.resubmission import check_same
 from docmill.engine.rooms import Rooms, in_turn
 from docmill.engine.sql.rows import HotSql, PartWrite, StepWrite
 from docmill.engine.state import JobState, StepState
-from docmill.engine.submitting import active_jobs, planned
+from docmill.engine.submitting import active_jobs, entity_key, planned
 from docmill.engine.undoing import calls_for_undoing, copy_results, undoing_failed, undoing_of
 from docmill.model.callbacks import CallbackOutcome
 from docmill.model.errors import InvalidInput
@@ -85,6 +86,10 @@ class Transaction:
         job = self._jobs.get(job_id)
         return None if job is None else _run_of(job, position, False)
 
+    def kept_follow_ups(self, run: StepRun) -> tuple[NewJob, ...]:
+        """The jobs that the compute of a waiting step wanted: for whoever completes it with an answer."""
+        return kept_follow_ups(self._sql, run)
+
     def fold(self, reports: Sequence[Report]) -> list[bool]:
         """Fold the reports into their jobs; for each, whether it was accepted."""
         accepted = []
@@ -96,13 +101,14 @@ class Transaction:
     def finish(self, batch: Batch, accepted: Sequence[bool]) -> Outcome:
         """Claim on the spot and from the queues, write everything, tell what came of it."""
         parts = [self.holds(part.job_id, part.position, part.epoch) for part in batch.parts]
-        self._answer(batch, accepted)
         follow_ups = [
             job for report, good in zip(batch.reports, accepted, strict=True) if good for job in report.follow_ups
         ]
+        follow_ups += self._answer(batch, accepted)
         self._open_issues(batch, accepted)
         self._undo()
         self._take_in(batch, follow_ups)
+        self._share_entities()
         self._give_room(batch)
         started = self._claim_on_the_spot(batch)
         exhausted = self._claim_from_queues(batch, started)
@@ -151,16 +157,28 @@ class Transaction:
             state = JobState(_JOB_STATUS[row.status], steps, row.run, row.held)
             self._jobs[row.head.id] = LockedJob(KnownJob(row.version, row.head, state, bytes(row.chain)), plan)
 
-    def _answer(self, batch: Batch, accepted: Sequence[bool]) -> None:
-        """Act on callbacks: of steps that begin to wait here (they may have been quicker than we), and as told."""
+    def _answer(self, batch: Batch, accepted: Sequence[bool]) -> list[NewJob]:
+        """Act on callbacks: of steps that begin to wait here (they may have been quicker than we), and as told.
+
+        Returns the jobs to submit with what they bring to its end.
+        """
         steps = dict.fromkeys(batch.answer)
         for report, good in zip(batch.reports, accepted, strict=True):
             if good and isinstance(report.event, Suspended):
                 position = report.event.position
                 if self._jobs[report.job_id].plan.steps[position].kind is StepKind.EXTERNAL:
                     steps[report.job_id, position] = None
+        follow_ups: list[NewJob] = []
         for job_id, position in steps:
-            self._callbacks |= answer(self._sql, self._jobs.get(job_id), job_id, position, self.now, wait=batch.wait)
+            job = self._jobs.get(job_id)
+            if job is not None:
+                answers = answer(self._sql, job, _run_of(job, position, False), self.now)
+                self._callbacks |= answers.outcomes
+                follow_ups += answers.follow_ups
+            elif batch.wait or not self._sql.existing_jobs([job_id]):
+                # Without waiting it may be there, and in the hands of somebody else.
+                self._callbacks |= nobody_asked(self._sql, job_id, position, self.now)
+        return follow_ups
 
     def _open_issues(self, batch: Batch, accepted: Sequence[bool]) -> None:
         for report, good in zip(batch.reports, accepted, strict=True):
@@ -179,6 +197,18 @@ class Transaction:
             if issue is not None:
                 self._issues.append((job, None, issue))
 
+    def _share_entities(self) -> None:
+        """Share the entities of jobs that become active here, before anybody sees them so.
+
+        Who removes rows that jobs may use then knows, or is done before the job can have read them. Before any batch
+        is locked: who has an entity alone may be waiting for the batch of its own job.
+        """
+        active = [job for job, _ in self._new.values()]
+        active += [
+            job for job in self._jobs.values() if job.was.state.status.finished and not job.state.status.finished
+        ]
+        self._sql.share_entities(sorted({job.entity_slot for job in active}))
+
     def _give_room(self, batch: Batch) -> None:
         def load(versions: dict[str, int]) -> list[LockedJob]:
             self._load({job_id: version for job_id, version in versions.items() if job_id not in self._jobs})
@@ -196,6 +226,8 @@ class Transaction:
             return
         check = batch.check or bool(follow_ups)
         active = active_jobs(new_jobs, self._sql, self._plan_of, self._jobs) if check else {}
+        # An undoing that begins here takes the place of the job it undoes.
+        active |= {entity_key(undoing.was.head): undoing.was.head.id for _, undoing in self._undoings}
         existing = self._sql.existing_jobs([job.id for job in new_jobs]) if check else set()
         wanted = [job for job in new_jobs if job.id not in existing]
         self._new |= planned(wanted, batch.batches, active, self._plan_of, self.now)
@@ -302,12 +334,7 @@ class Transaction:
         new_events = [job.event_write(self.now) for job, _ in new]
         orgs = {job_id: job.was.head.org_id for job_id, job in self._jobs.items()}
         sql, now = self._sql, self.now
-        # Before its job is seen to be active an entity is shared: who removes rows that jobs may use then knows, or is
-        # done before the job can have read them.
-        active = [job for job, _ in new]
-        active += [job for job in changed if job.was.state.status.finished and not job.state.status.finished]
         with sql.writing():
-            sql.share_entities(sorted({job.entity_slot for job in active}))
             # Updates first: a job that ends makes room for the next active one of its entity.
             sql.update_jobs([job.job_write(event.hash) for job, event in zip(changed, events, strict=True)], now)
             sql.insert_jobs(

@@ -33,6 +33,11 @@ def calls_for_undoing(job: LockedJob) -> bool:
     return next(_undoable(job), None) is not None
 
 
+def undoing_id(job_id: str, run: int) -> str:
+    """The id of the job that undoes this run of a job."""
+    return following_id(job_id, "undo", run)
+
+
 def undoing_of(job: LockedJob, sql: HotSql, now: datetime) -> LockedJob:
     """The job that undoes this one, not yet written; the template it pins is."""
     head = job.was.head
@@ -40,7 +45,7 @@ def undoing_of(job: LockedJob, sql: HotSql, now: datetime) -> LockedJob:
     template_id = derived_id(head.template_id, "undo")
     _store_template(sql, plan, template_id, head, now)
     undo_head = JobHead(
-        following_id(head.id, "undo", job.state.run),
+        undoing_id(head.id, job.state.run),
         head.org_id,
         template_id,
         head.entity_type,

@@ -18,6 +18,7 @@ from docmill.engine.failpoints import failpoint
 from docmill.engine.pruning import Pruned, count_prunable, prune
 from docmill.engine.store import PlanSource
 from docmill.engine.store_pool import StorePool
+from docmill.engine.undoing import undoing_id
 from docmill.model.errors import AlreadyActive, Conflict, InvalidInput, NotFound
 from docmill.model.ids import DEFAULT_ORG, canonical_id, is_id
 from docmill.model.statuses import FINISHED_JOBS, JobStatus
@@ -115,13 +116,31 @@ class Jobs:
         """Run a finished job again: what went wrong and what rests on it, unless told otherwise."""
         retry = retry or Retry()
         seen = self.get(job_id)
+        plan = self._plan(seen.summary.id)
+        if plan.undoes:
+            self._check_still_applies(seen)
         event = Rerun(
-            positions=positions_to_retry(seen, self._plan(seen.summary.id), retry),
+            positions=positions_to_retry(seen, plan, retry),
             keep_checkpoints=retry.keep_checkpoints,
             # Of a batch: it decides when there is room for the new run.
             held=seen.batch_id is not None,
+            after_run=seen.summary.run,
         )
         self._change(seen, event, "is still running; cancel it first or wait for its end")
+
+    def _check_still_applies(self, undoing: JobView) -> None:
+        """What a later run of a job did is not for the undoing of an earlier one."""
+        if undoing.parent_job_id is None:
+            return
+        query = select(jobs.c.run).where(jobs.c.id == undoing.parent_job_id)
+        with self._database.read() as connection:
+            run = connection.execute(query).scalar()
+        if run is not None and undoing_id(undoing.parent_job_id, run) != undoing.summary.id:
+            raise Conflict(
+                f"Job {undoing.parent_job_id} has run again since; {undoing.summary.id} would undo what that run did. "
+                "What is left of the earlier one must be undone by hand.",
+                job_id=undoing.parent_job_id,
+            )
 
     def _change(self, seen: JobView, event: Cancelled | Rerun, refusal: str) -> None:
         job, job_id = seen.summary, seen.summary.id

@@ -16,7 +16,6 @@ from docmill.db.tables import issues, job_steps, jobs
 from docmill.engine.batch import Batch, Outcome, Report, StepRun
 from docmill.engine.events import Answered, Failed, Reopened
 from docmill.engine.failpoints import failpoint
-from docmill.engine.follow_ups import kept_follow_ups
 from docmill.engine.store import Store
 from docmill.engine.transaction import Transaction
 from docmill.model.errors import Conflict, InvalidInput
@@ -161,13 +160,13 @@ class Resolver:
         step = _waiting_step(connection, run, issue.id)
         if step.others_open and self._action is IssueAction.CONTINUE:
             return None
-        report = self._report(connection, step, corrects=issue.corrects)
+        report = self._report(transaction, step, corrects=issue.corrects)
         accepted = transaction.fold([report])
         if not all(accepted):
             raise _not_waiting(issue)
         return transaction.finish(Batch(reports=[report]), accepted)
 
-    def _report(self, connection: Connection, step: _Step, *, corrects: bool) -> Report:
+    def _report(self, transaction: Transaction, step: _Step, *, corrects: bool) -> Report:
         run = step.run
         position, epoch = run.step.position, run.state.epoch
         match self._action:
@@ -182,7 +181,7 @@ class Resolver:
                     _demand(run.step.output_schema, result, f"With this data the result of {run.step.step_key}")
                 answered = Answered(position=position, epoch=epoch, result=orjson.dumps(result).decode())
                 # With a processor they are submitted when it has run, as ever.
-                follow_ups = () if run.step.processor else kept_follow_ups(connection, run)
+                follow_ups = () if run.step.processor else transaction.kept_follow_ups(run)
                 return Report(job_id=run.job.id, event=answered, follow_ups=follow_ups)
             case _:
                 assert_never(self._action)

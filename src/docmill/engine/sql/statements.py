@@ -82,6 +82,13 @@ on conflict do nothing""")
 
 TEMPLATE_VERSION = statement("select version from process_templates where id = :id")
 
+NEWEST_TEMPLATE = statement("""
+select id from process_templates where org_id = :org_id and name = :name order by version desc limit 1""")
+
+NAMED_PARTS = statement("""
+select name, cast(value as text) from processing_step_parts
+where job_id = :job_id and position = :position and name like :names""")
+
 # Both rows are under the lock of their job: the one was completed before, the other is being inserted.
 COPY_RESULT = statement("""
 update processing_job_steps set result = (
