@@ -76,6 +76,15 @@ async def undecided(ctx: StepContext) -> dict[str, object]:
     return {"total": 100}
 
 
+@step("read pages")
+async def read_pages(ctx: StepContext, item: str) -> str:
+    """Doubts the second page until somebody has looked at it."""
+    count(ctx)
+    if item == "p2" and not await ctx.resolutions():
+        ctx.issue(MISMATCH)
+    return item
+
+
 @step("remark", kind="ai")
 async def remark(ctx: StepContext) -> dict[str, object]:
     """Says something nobody waits for."""
@@ -273,6 +282,15 @@ def children(world: World, job_id: str) -> list[str]:
     with world.looking() as connection:
         query = select(jobs_table.c.entity_id).where(jobs_table.c.parent_job_id == job_id)
         return list(connection.execute(query).scalars())
+
+
+def test_who_is_asked_about_an_item_can_have_it_done_again_and_the_others_stay_done(world: World, mill: Mill) -> None:
+    job_id = mill.submit("type: read pages\nfor_each: \"['p1', 'p2', 'p3']\"")
+    with working(world):
+        mill.reaches(job_id, "WAITING")
+        mill.issues.resolve(mill.open_issues(job_id)[0].id, action="retry")
+        mill.reaches(job_id, "COMPLETED")
+    assert computed[job_id] == 4
 
 
 def test_follow_ups_are_those_of_the_compute_whose_result_was_answered(world: World, mill: Mill) -> None:

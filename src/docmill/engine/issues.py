@@ -11,11 +11,16 @@ import orjson
 
 from docmill.engine.locked import LockedJob
 from docmill.engine.sql.rows import HotSql
-from docmill.engine.sql.statements import FORGET_RAISED, INSERT_ISSUE, WITHDRAW_ISSUES
+from docmill.engine.sql.statements import FORGET_PARTS, INSERT_ISSUE, WITHDRAW_ISSUES
 from docmill.model.issues import IssueSeverity
 
 RAISED = "docmill.issues/"
 """How the parts are called in which the issues of a compute stay with its result; its epoch follows."""
+
+ITEM = "docmill.item/"
+"""How the parts are called in which the items stay that are done."""
+ASKING_ITEM = f"{ITEM}?"
+"""The same for items that raised an issue which blocks: they are done again when whoever is asked wants that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,12 +49,11 @@ def write_issues(
 ) -> None:
     """Open the new ones, then withdraw those of steps that no longer wait: also what came too late to be asked."""
     sql.run_each(INSERT_ISSUE, [_row(job, position, issue, now) for job, position, issue in opened])
-    left = [(job.was.head.id, position, answered) for job in moved_on for position, answered in job.left_waiting]
-    sql.run_each(WITHDRAW_ISSUES, [{"job_id": job_id, "position": place, "now": now} for job_id, place, _ in left])
-    sql.run_each(
-        FORGET_RAISED,
-        [{"job_id": job_id, "position": place, "names": f"{RAISED}%"} for job_id, place, answered in left if answered],
-    )
+    left = [({"job_id": job.was.head.id, "position": place}, by) for job in moved_on for place, by in job.left_waiting]
+    sql.run_each(WITHDRAW_ISSUES, [{**step, "now": now} for step, _ in left])
+    forgotten = [{**step, "names": f"{RAISED}%"} for step, by in left if by is not None]
+    forgotten += [{**step, "names": f"{ASKING_ITEM}%"} for step, by in left if by == "reopened"]
+    sql.run_each(FORGET_PARTS, forgotten)
 
 
 def _row(job: LockedJob, position: int | None, issue: NewIssue, now: datetime) -> dict[str, object]:

@@ -16,14 +16,16 @@ from docmill.engine.batch import StepRun
 from docmill.engine.context import Context, to_json
 from docmill.engine.failure import error_json
 from docmill.engine.follow_ups import follow_ups_from_part, follow_ups_to_part
+from docmill.engine.issues import ASKING_ITEM, ITEM
+from docmill.engine.raised import raised_now
 from docmill.model import errors
 from docmill.model.ids import derived_id
-from docmill.plugin import FollowUp, Wait
+from docmill.plugin import FollowUp, Issue, Wait
 from docmill.templates import conditions
 from docmill.templates.plan import ForEach
 
-ITEM, TOTAL = "docmill.item/", "docmill.items/"
-"""How the names of parts begin: one for each item that is done, and one that tells how many there are."""
+TOTAL = "docmill.items/"
+"""How the name of the part begins that tells how many items there are."""
 _FAILED = "docmill.item_failed/"
 MOST_ITEMS = 10_000
 _LONGEST_KEY = 200
@@ -64,6 +66,7 @@ class ItemContext:
         self.item_key = item.key
         self.item_index = item.index
         self.follow_ups: list[FollowUp] = []
+        self.issues: list[Issue] = []
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._whole, name)
@@ -81,6 +84,9 @@ class ItemContext:
 
     def follow_up(self, job: FollowUp) -> None:
         self.follow_ups.append(job)
+
+    def issue(self, issue: Issue) -> None:
+        self.issues.append(issue)
 
 
 def items_of(value: object, for_each: ForEach) -> list[Item]:
@@ -127,6 +133,7 @@ async def run_items(
     done = [outcome for outcome in outcomes if isinstance(outcome, dict)]
     for part in done:
         context.follow_ups += follow_ups_from_part(part.get("follow_ups"))
+        context.issues += [Issue(**issue) for issue in part.get("issues", ())]
     return {
         "items": [_told(item, outcome) for item, outcome in zip(items, outcomes, strict=True)],
         "completed": len(done),
@@ -163,7 +170,7 @@ class _Items:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _one(self, item: Item, room: asyncio.Semaphore) -> _Outcome:
-        stored = self._parts.get(ITEM + item.part)
+        stored = self._parts.get(ITEM + item.part, self._parts.get(ASKING_ITEM + item.part))
         if isinstance(stored, dict):
             return stored
         known = self._parts.get(_failed_part(self._run, item))
@@ -191,10 +198,11 @@ class _Items:
         if isinstance(value, Wait):
             raise errors.PermanentError("A step that runs for each item cannot wait for an answer.")
         result = to_json(value, f"the result of item {item.key}")
-        # Stored with the result: the item is not computed again, so what it wants to follow must be known by then.
+        # Stored with the result: the item is not computed again, so what it wants besides must be known by then.
         follow_ups = follow_ups_to_part(context.follow_ups)
-        part = f'{{"result":{result},"follow_ups":{follow_ups}}}'
-        await self._context.store_part(ITEM + item.part, part)
+        raised = raised_now(self._run, context.issues)
+        part = f'{{"result":{result},"follow_ups":{follow_ups},"issues":{raised.to_part()}}}'
+        await self._context.store_part((ASKING_ITEM if raised.blocks else ITEM) + item.part, part)
         self.progress += 1
         done: _Done = orjson.loads(part)
         return done

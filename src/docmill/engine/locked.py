@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import orjson
 
@@ -46,6 +46,10 @@ def chain_hash(previous: bytes, *, job_id: str, version: int, org_id: str, at: d
 def _in_utc(at: datetime) -> str:
     """The same for all events of a transaction, which may be ten thousand."""
     return at.astimezone(UTC).isoformat()
+
+
+def _is_answer(after: str, reason: str | None) -> bool:
+    return after == "COMPLETED" or reason == "answered"
 
 
 class LockedJob:
@@ -121,10 +125,10 @@ class LockedJob:
         return entity_slot(head.org_id, head.entity_type, head.entity_id)
 
     @property
-    def left_waiting(self) -> list[tuple[int, bool]]:
-        """Positions that no longer wait, each with whether somebody answered: then its question is not put again."""
+    def left_waiting(self) -> list[tuple[int, Literal["answered", "reopened"] | None]]:
+        """Positions that no longer wait, each with what somebody answered: then its question is not put again."""
         return [
-            (position, after == "COMPLETED" or reason in ("answered", "reopened"))
+            (position, "reopened" if reason == "reopened" else "answered" if _is_answer(after, reason) else None)
             for position, before, after, reason in self.transitions
             if before == "WAITING" and position is not None
         ]

@@ -8,7 +8,8 @@ from typing import Any
 from sqlalchemy import Connection, Row, Select, select
 
 from docmill.db.tables import ai_calls, job_steps, jobs, step_parts, templates
-from docmill.engine.items import ITEM, TOTAL
+from docmill.engine.issues import ITEM
+from docmill.engine.items import TOTAL
 from docmill.model.statuses import JobStatus, StepStatus
 from docmill.templates.document import plan_from_document
 from docmill.templates.plan import PlanStep

@@ -16,7 +16,7 @@ from docmill.engine.state import StepState
 from docmill.model import errors
 from docmill.model.statuses import StepStatus
 from docmill.model.tokens import Tokens
-from docmill.plugin import FollowUp, Wait
+from docmill.plugin import FollowUp, Issue, Wait
 from docmill.templates.plan import ForEach
 from docmill.testing.oracle import START
 from docmill.testing.samples import Draft, make_plan
@@ -272,3 +272,36 @@ def test_the_run_and_the_parts_of_another_run_are_kept_apart() -> None:
     names = {"entity": None, "results": {}, "metadata": {"documents": DOCUMENTS}}
     result = asyncio.run(run_items(run, context, ForEach(items="metadata.documents"), names, read))
     assert result["completed"] == 3
+
+
+def test_what_an_item_raised_is_not_lost_when_another_item_fails() -> None:
+    store = Store()
+    computed: list[object] = []
+
+    async def doubtful(ctx: ItemContext, item: object) -> object:
+        computed.append(item)
+        ctx.issue(Issue(code="doubt", title=f"Is {item} right?", blocking=item == "document:1"))
+        if item == "document:3" and computed.count(item) == 1:
+            raise errors.RetryableError("Not now.")
+        return item
+
+    with pytest.raises(errors.RetryableError):
+        attempt(doubtful, store)
+    _, context = attempt(doubtful, store, failures=1)
+    assert computed == [*DOCUMENTS, "document:3"]
+    assert [(issue.title, issue.blocking) for issue in context.issues] == [
+        ("Is document:1 right?", True),
+        ("Is document:2 right?", False),
+        ("Is document:3 right?", False),
+    ]
+
+
+def test_an_issue_that_cannot_be_stored_fails_its_item_alone() -> None:
+    async def odd(ctx: ItemContext, item: object) -> object:
+        if item == "document:2":
+            ctx.issue(Issue(code="odd", title="Odd", details={"thing": object()}))
+        return item
+
+    result, context = attempt(odd, may_fail=True)
+    assert (result["completed"], result["failed"]) == (2, 1)
+    assert context.issues == []

@@ -129,6 +129,6 @@ WITHDRAW_ISSUES = statement("""
 update processing_issues set status = 'withdrawn', resolved_at = :now
 where job_id = :job_id and position = :position and status = 'open' and blocking""")
 
-# What was raised with the step's result is asked again with it, unless somebody answered.
-FORGET_RAISED = statement("""
+# What was raised with a result is asked again with it, unless somebody answered.
+FORGET_PARTS = statement("""
 delete from processing_step_parts where job_id = :job_id and position = :position and name like :names""")
