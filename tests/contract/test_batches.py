@@ -164,6 +164,21 @@ def test_the_same_call_made_by_several_at_once_is_one_batch(world: World, batche
     assert world.count() == 8
 
 
+def test_the_template_of_another_organisation_is_not_there(world: World, batches: Batches) -> None:
+    (job,) = named(world, "a", org_id=OTHER_ORG)
+    with pytest.raises(NotFound, match=job.template_id):
+        batches.submit([replace(job, org_id=DEFAULT_ORG)])
+    assert world.count() == 0
+
+
+def test_a_job_cannot_join_a_batch_that_would_not_count_it(world: World, batches: Batches, bell: CountingBell) -> None:
+    view = batches.submit(named(world, "a"))
+    jobs = Jobs(world.database, bell)
+    with pytest.raises(InvalidInput, match="with its batch"):
+        jobs.submit([replace(job, batch_id=view.id) for job in named(world, "b")])
+    jobs.close()
+
+
 def test_a_batch_cannot_be_empty_boundless_or_another_organisations(world: World, batches: Batches) -> None:
     with pytest.raises(InvalidInput, match="1 to 100,000 jobs, not 0"):
         batches.submit([])

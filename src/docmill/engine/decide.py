@@ -235,7 +235,10 @@ def _cancel(fold: _Fold) -> bool:
 
 def _rerun(fold: _Fold, event: Rerun) -> bool:
     """Back to PENDING for these steps and all whose outcome rested on them; only a finished job can run again."""
-    if not fold.job.finished or event.after_run not in (None, fold.run):
+    if not fold.job.finished:
+        return False
+    if event.after_run not in (None, fold.run):
+        # This very wish was granted before; whoever repeats it does not know.
         return False
     plan = fold.plan
     again = set(event.positions) | {plan.finish}

@@ -12,7 +12,7 @@ from docmill.engine.batch import StepRun
 from docmill.engine.context import Context
 from docmill.engine.failpoints import failpoint
 from docmill.engine.inflight import Key
-from docmill.model.errors import PermanentError
+from docmill.model.errors import LeaseLost, PermanentError
 from docmill.plugin import StepType
 
 
@@ -54,7 +54,7 @@ class Gathering:
     async def _call(self) -> None:
         # In the order of the template, whoever was first.
         in_order = sorted(self._members, key=lambda member: member.key)
-        members = [member for member in in_order if not member.future.done()]
+        members = [member for member in in_order if not member.future.done() and self._still_ours(member)]
         try:
             if members:
                 values = await self._values(members)
@@ -69,6 +69,16 @@ class Gathering:
             for member in members:
                 if not member.future.done():
                     member.future.set_exception(error)
+
+    @staticmethod
+    def _still_ours(member: _Member) -> bool:
+        """At the last moment: a process that was stopped while others joined may have lost its steps since."""
+        try:
+            member.context.check_lease()
+        except LeaseLost as error:
+            member.future.set_exception(error)
+            return False
+        return True
 
     async def _values(self, members: Sequence[_Member]) -> Sequence[Any]:
         arguments = dict(members[-1].arguments)

@@ -26,6 +26,7 @@ from docmill.model.statuses import FINISHED_JOBS, JobStatus, StepStatus
 from docmill.services.batch_views import BatchView, JobResult, batch_row, results_of, view_of, views_of
 from docmill.services.following import LONGEST, PATIENCE, SHORTEST
 from docmill.services.submission import check_job, checked_id, checked_metadata, checked_text
+from docmill.services.templates import check_templates
 from docmill.templates.document import plan_from_document
 
 DEFAULT_LIMIT = 10
@@ -253,6 +254,7 @@ class Batches:
             check_job(job)
             if job.org_id != self._org_id:
                 raise InvalidInput(f"Job {job.id} belongs to another organisation than its batch.")
+        check_templates(self._database, (job.template_id for job in new_jobs), self._org_id)
         twice = Counter((job.template_id, job.entity_type, job.entity_id) for job in new_jobs)
         names = [f"{kind}:{name}" for (_, kind, name), number in twice.items() if number > 1]
         if names:

@@ -27,6 +27,7 @@ from docmill.services.job_ids import prefix_bounds
 from docmill.services.job_views import ChildView, JobSummary, JobView, StepView, summaries, summary, view, whole_jobs
 from docmill.services.retrying import Retry, positions_to_retry
 from docmill.services.submission import check_job
+from docmill.services.templates import check_templates
 from docmill.templates.document import plan_from_document
 from docmill.templates.plan import Plan
 
@@ -77,6 +78,9 @@ class Jobs:
             check_job(job)
             if job.org_id != self._org_id:
                 raise InvalidInput("A job is submitted by its own organisation, not by another.", field="org_id")
+            if job.batch_id is not None or job.held:
+                # Its batch would not count it.
+                raise InvalidInput("A job of a batch is submitted with its batch, all of it at once.", field="batch_id")
         self._check_templates({job.template_id for job in new_jobs})
         # In id order: two who submit the same jobs at the same moment then queue instead of deadlocking.
         in_order = sorted(new_jobs, key=lambda job: job.id)
@@ -272,13 +276,9 @@ class Jobs:
     def _check_templates(self, template_ids: set[str]) -> None:
         """Each must be one of the organisation's; asked once, since a template never changes hands."""
         unknown = template_ids - self._own_templates
-        if not unknown:
-            return
-        query = select(templates.c.id).where(templates.c.id.in_(unknown), templates.c.org_id == self._org_id)
-        with self._database.read() as connection:
-            self._own_templates.update(connection.execute(query).scalars())
-        for template_id in sorted(unknown - self._own_templates):
-            raise NotFound(f"There is no process template version with id {template_id}.", template_id=template_id)
+        if unknown:
+            check_templates(self._database, unknown, self._org_id)
+            self._own_templates |= unknown
 
     def close(self) -> None:
         """Let go of the connections."""

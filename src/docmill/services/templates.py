@@ -1,6 +1,6 @@
 """Process templates as people use them: register a version, find one, list them, ask who uses what."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from difflib import get_close_matches
@@ -296,3 +296,13 @@ def _step_rows(plan: Plan) -> Iterator[Mapping[str, object]]:
             "compensation_method": step.compensation,
             "prompt": step.prompt,
         }
+
+
+def check_templates(database: Database, template_ids: Iterable[str], org_id: str) -> None:
+    """NotFound names the first of these template versions that the organisation does not have."""
+    wanted = set(template_ids)
+    query = select(templates.c.id).where(templates.c.id.in_(wanted), templates.c.org_id == org_id)
+    with database.read() as connection:
+        found = set(connection.execute(query).scalars())
+    for template_id in sorted(wanted - found):
+        raise NotFound(f"There is no process template version with id {template_id}.", template_id=template_id)

@@ -11,14 +11,21 @@ from docmill.engine.context import Context
 from docmill.engine.gathering import Gathering
 from docmill.engine.inflight import Key
 from docmill.engine.pools import PoolSettings, Slots
-from docmill.model.errors import PermanentError
+from docmill.model.errors import LeaseLost, PermanentError
 from docmill.plugin import PluginInvalid, StepContext, StepType, declared, step
 
 KEYS: list[Key] = [("job", n, 1) for n in range(3)]
 
 
 def context(key: Key) -> Context:
-    return cast(Context, SimpleNamespace(step_key=f"s{key[1]}"))
+    def check_lease() -> None:
+        if key in lost:
+            raise LeaseLost("Somebody else has it.")
+
+    return cast(Context, SimpleNamespace(step_key=f"s{key[1]}", check_lease=check_lease))
+
+
+lost: set[Key] = set()
 
 
 class Calls:
@@ -168,3 +175,22 @@ def test_slots_taken_beyond_the_capacity_come_back_before_any_is_given() -> None
         assert not slots.reserve("external")
     slots.release("external")
     assert slots.reserve("external")
+
+
+def test_what_is_no_longer_ours_when_the_last_has_joined_does_not_go_out() -> None:
+    async def scene() -> None:
+        calls = Calls()
+        gathering = Gathering(calls.step_type, KEYS)
+        tasks = [join(gathering, key) for key in KEYS[:2]]
+        await asyncio.wait(tasks, timeout=0.05)
+        lost.add(KEYS[0])
+        tasks.append(join(gathering, KEYS[2]))
+        taken, *others = await asyncio.gather(*tasks, return_exceptions=True)
+        assert isinstance(taken, LeaseLost)
+        assert others == ["answer to s1", "answer to s2"]
+        assert [keys for keys, _ in calls.seen] == [["s1", "s2"]]
+
+    try:
+        play(scene)
+    finally:
+        lost.clear()
