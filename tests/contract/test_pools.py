@@ -175,6 +175,19 @@ def test_a_pool_without_a_free_slot_is_passed_over_and_holds_up_no_other(world: 
         assert ended(world, stuck) == "COMPLETED"
 
 
+def test_what_is_queued_or_being_processed_is_not_queued_again(world: World) -> None:
+    """Neither in its own queue nor in another: a step is one row."""
+    job = world.new_job(plan("a", pool="ocr"))
+    for _ in range(2):
+        world.commit(Batch(submissions=[job]))
+    (run,) = world.claim(queue="ocr")
+    world.commit(Batch(submissions=[job]))
+    for queue in ("ocr", "ocr!", "rule", "system"):
+        assert world.claim(queue=queue) == ()
+    assert world.complete(run)
+    assert world.statuses(job.id)["a"] == "COMPLETED"
+
+
 def _open_all(worker: Serving) -> bool:
     worker.open(*_gates)
     return len(_began) == 2
