@@ -39,7 +39,7 @@ def counting(either: Mill) -> Iterator[Mill]:
     with executor(either) as url:
         mill = either.having(DOCMILL_EXECUTORS__COUNTER__URL=url, DOCMILL_EXECUTORS__COUNTER__SECRET=SECRET)
         template = (EXECUTOR / "reading.yaml").read_text().replace("guest", "document")
-        assert mill("templates", "add", mill.write("reading.yaml", template)).code == 0
+        assert mill("templates", "import", mill.write("reading.yaml", template)).code == 0
         yield mill
 
 

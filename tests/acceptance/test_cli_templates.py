@@ -327,8 +327,9 @@ def test_what_is_used_where_is_listed(either: Mill) -> None:
     assert "priced" in either("templates", "uses", "--processor", "mill.keep").out
     either.write("priced.yaml", TEMPLATES["priced"].replace(", processor_method: keep", ""))
     assert either("templates", "import", "priced.yaml").code == 0
-    unused = either("templates", "uses", "--processor", "keep")
+    unused = either("templates", "uses", "--processor", "nobody")
     assert (unused.code, unused.out, unused.err) == (0, "", "Nothing uses it.\n")
+    assert "priced" not in either("templates", "uses", "--processor", "keep").out
     assert "priced" in either("templates", "uses", "--processor", "keep", "--old").out
 
 

@@ -20,7 +20,7 @@ METHODS = re.findall(r"processor_method: (\w+)", TEMPLATE)
 ANSWER: dict[str, object] = {"document_type": "receipt", "vendor": "ACME", "net": 80.0, "tax": 20.0, "total": 100.0}
 
 
-@step("stand.in", kind="ai")
+@step("stand.in", kind="ai", output="data")
 async def stand_in(ctx: StepContext) -> dict[str, object]:
     """Answers as a model would, with what the test put into the job."""
     changes = ctx.metadata.get("changes", {})
