@@ -45,7 +45,7 @@ def claims(played: Played, evidence: Evidence) -> Iterator[Claim]:
 
 def since_kill(tale: Tale, times: Collection[datetime]) -> float | None:
     """Seconds from the kill to the last of these times."""
-    return round((max(times) - tale.kill.at).total_seconds(), 1) if tale.kill and times else None
+    return round((max(times) - tale.kill.at).total_seconds(), 2) if tale.kill and times else None
 
 
 def _finished(played: Played) -> Claim:

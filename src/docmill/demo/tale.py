@@ -71,8 +71,9 @@ class Tale:
             if news.step is None:
                 new.extend(self._tell_job(news))
                 continue
-            if news.after == StepStatus.IN_PROGRESS and self._resumes(news):
-                resumed.append(news)
+            if news.after == StepStatus.IN_PROGRESS:
+                self.steps_run += 1
+                resumed += [news] * self._resumes(news)
             new.extend(self._tell(news, self.plan.step(news.step), found[news.paper], snapshot))
         if resumed:
             new.append(self._resumption(resumed, found))
@@ -88,7 +89,6 @@ class Tale:
 
     def _resumes(self, news: News) -> bool:
         """Whether this is the first time that a step which was given back runs elsewhere."""
-        self.steps_run += 1
         key = (news.paper, news.step or "")
         if key in self.resumed or key not in self.given_back or news.at < self.given_back[key]:
             return False

@@ -142,8 +142,10 @@ class Watcher:
         for job in found:
             if versions[job.id] > self._seen.get(job.id, 0):
                 for event in self._app.jobs.events(job.id, after=self._seen.get(job.id, 0)):
-                    self._seen[job.id] = event.version
-                    news.extend(_told(job.paper, event))
+                    # What came after the present was read is news for the next look, which knows more of it.
+                    if event.version <= versions[job.id]:
+                        self._seen[job.id] = event.version
+                        news.extend(_told(job.paper, event))
         return tuple(sorted(news, key=lambda item: item.at))
 
 
