@@ -347,11 +347,11 @@ def test_a_resolution_whose_commit_was_done_but_never_confirmed_is_not_refused(w
 
     failpoints.hook(lose)
     try:
-        assert issues.resolve(issue.id, {"total": 7}, by="ann").status is IssueStatus.RESOLVED
+        assert issues.resolve(issue.id, {"total": 7, "lines": (3, 4)}, by="ann").status is IssueStatus.RESOLVED
     finally:
         failpoints.hook(None)
     assert lost
-    assert step(world, run).result == {"total": 7, "tax": 2}
+    assert step(world, run).result == {"total": 7, "tax": 2, "lines": [3, 4]}
 
 
 def test_a_person_opens_an_issue_about_an_entity_or_a_job(world: World, issues: Issues) -> None:

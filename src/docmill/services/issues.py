@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
+import orjson
 from sqlalchemy import ColumnElement, Connection, Row, Select, and_, case, insert, or_, select, update
 
 from docmill.db.clock import database_now
@@ -139,7 +140,7 @@ class Issues:
             "assigned_to": assigned_to,
             "created_by": by,
         }
-        check_storable(values, "the issue")
+        storable(values, "the issue")
         with self._database.write() as connection:
             if job_id is not None:
                 job = self._job(connection, job_id)
@@ -154,7 +155,7 @@ class Issues:
         """Make somebody look after it; whoever did before no longer does."""
         if not to.strip():
             raise InvalidInput("Name somebody to assign the issue to, or unassign it.")
-        check_storable(to, "the name")
+        storable(to, "the name")
         return self._assign(issue_id, to)
 
     def unassign(self, issue_id: str) -> IssueView:
@@ -186,7 +187,8 @@ class Issues:
         the data among its resolutions. `fail`: it fails for good. The last two do not wait for other issues of the
         step; those are withdrawn.
         """
-        check_storable([data, by, note], "the resolution")
+        # As JSON gives it back: what we find stored must be known for our own.
+        data, by, note = storable([data, by, note], "the resolution")
         view = self.get(issue_id)
         resolver = Resolver(view.id, data=data, action=IssueAction(action), by=by, note=note)
         outcome = self._stores.work(resolver.resolve, again=resolver.resolve_again)
@@ -221,10 +223,10 @@ class Issues:
         return row
 
 
-def check_storable(value: object, what: str) -> None:
-    """InvalidInput when a database could not keep it."""
+def storable(value: object, what: str) -> Any:
+    """The value as a database gives it back; InvalidInput when it could not keep it."""
     try:
-        to_json(value, what)
+        return orjson.loads(to_json(value, what))
     except PermanentError as error:
         raise InvalidInput(error.message) from error
 
