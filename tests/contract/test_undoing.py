@@ -163,3 +163,27 @@ def test_the_template_of_an_undoing_is_stored_once_per_version(world: World) -> 
     with world.looking() as connection:
         rows = connection.execute(select(templates).where(templates.c.undoes_id.is_not(None))).all()
     assert [row.name for row in rows] == ["saga (undo)"]
+
+
+def test_a_new_version_that_undoes_as_the_old_one_did_is_undone_too(world: World) -> None:
+    for attempts in (4, 3):
+        plan = saga()
+        plan = replace(plan, steps=(replace(plan.steps[0], timeout=100.0 * attempts), *plan.steps[1:]))
+        world.template(plan)
+        undo_id = undoing_of(world, fail_at(world, "ship", plan))
+        assert undo_id is not None
+        world.run_to_end()
+        assert world.state(undo_id).status is JobStatus.COMPLETED
+
+
+def test_a_new_version_that_undoes_otherwise_has_an_undoing_of_its_own(world: World) -> None:
+    for method in ("release", "let_go"):
+        plan = saga()
+        plan = replace(plan, steps=(replace(plan.steps[0], compensation=method), *plan.steps[1:]))
+        fail_at(world, "ship", plan)
+        undone = [world.claim_one() for _ in range(1)]
+        world.complete(undone[0], result=None)
+        (run,) = world.claim(100)
+        assert [choice.method for choice in run.step.processor] == [method]
+        world.complete(run, result=None)
+        world.run_to_end()

@@ -42,8 +42,7 @@ def undoing_of(job: LockedJob, sql: HotSql, now: datetime) -> LockedJob:
     """The job that undoes this one, not yet written; the template it pins is."""
     head = job.was.head
     plan = undo_plan(job.plan)
-    template_id = derived_id(head.template_id, "undo")
-    _store_template(sql, plan, template_id, head, now)
+    template_id = _store_template(sql, plan, head, now)
     undo_head = JobHead(
         undoing_id(head.id, job.state.run),
         head.org_id,
@@ -120,9 +119,14 @@ def _unneeded(job: LockedJob, position: int) -> bool:
     return step.status is StepStatus.SKIPPED and not step.checkpointed
 
 
-def _store_template(sql: HotSql, plan: Plan, template_id: str, head: JobHead, now: datetime) -> None:
-    """A version of its own beside the one it undoes, stored when it is needed for the first time."""
+def _store_template(sql: HotSql, plan: Plan, head: JobHead, now: datetime) -> str:
+    """The id of its template, stored when it is needed for the first time.
+
+    Versions that undo alike share one, so the id follows from what it says.
+    """
     document = document_from_plan(plan)
+    fingerprint = digest(document)
+    template_id = derived_id(head.org_id, plan.name, fingerprint)
     ((version,),) = sql.query(TEMPLATE_VERSION, {"id": head.template_id})
     sql.run_each(
         INSERT_UNDO_TEMPLATE,
@@ -135,10 +139,11 @@ def _store_template(sql: HotSql, plan: Plan, template_id: str, head: JobHead, no
                 "processable_type": plan.processable_type,
                 "task_type": plan.task_type,
                 "service_name": plan.service_name,
-                "digest": digest(document),
+                "digest": fingerprint,
                 "definition": orjson.dumps(document).decode(),
                 "now": now,
                 "undoes_id": head.template_id,
             }
         ],
     )
+    return template_id

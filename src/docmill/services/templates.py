@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from difflib import get_close_matches
+from hashlib import sha256
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, func, insert, select
@@ -115,20 +116,22 @@ class Templates:
 
     def _add(self, connection: Connection, compiled: CompiledTemplate) -> Registration:
         plan = compiled.plan
-        same = self._row(connection, templates.c.name == plan.name, templates.c.digest == compiled.digest)
-        if same is not None:
-            return Registration(template=_version(same), new=False)
-        versions = select(func.max(templates.c.version)).where(*self._own, templates.c.name == plan.name)
-        newest = connection.execute(versions).scalar()
+        named = templates.c.name == plan.name
+        newest = self._row(connection, named)
+        if newest is not None and newest.digest in (compiled.digest, _restored(compiled.digest, newest.version)):
+            return Registration(template=_version(newest), new=False)
+        version = 1 if newest is None else newest.version + 1
+        # What an older version said becomes the newest again: that is how a change is taken back.
+        older = self._row(connection, named, templates.c.digest == compiled.digest)
         values = {
             "id": new_id(),
             "org_id": self._org_id,
             "name": plan.name,
-            "version": (newest or 0) + 1,
+            "version": version,
             "processable_type": plan.processable_type,
             "task_type": plan.task_type,
             "service_name": plan.service_name,
-            "digest": compiled.digest,
+            "digest": compiled.digest if older is None else _restored(compiled.digest, version),
             "definition": compiled.document,
             "created_at": database_now(connection),
         }
@@ -261,6 +264,11 @@ class Templates:
 
 _COLUMNS = [templates.c[name] for name in TemplateVersion.__dataclass_fields__]
 """Without the definition, which may be a megabyte."""
+
+
+def _restored(digest: str, version: int) -> str:
+    """Stored for a version that says again what an older one said: digests of one name are unique."""
+    return sha256(f"{digest}@{version}".encode()).hexdigest()
 
 
 def _version(row: Row[tuple[object, ...]]) -> TemplateVersion:
