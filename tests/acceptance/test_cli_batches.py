@@ -1,4 +1,4 @@
-"""`docmill batch`: submit, watch, results, cancel, retry and the limit, as a person or a script uses them."""
+"""`docmill batches`: submit, watch, results, cancel, retry and the limit, as a person or a script uses them."""
 
 import json
 from pathlib import Path
@@ -35,18 +35,18 @@ SEVEN = [f"document:{n}" for n in range(7)]
 
 def submitted(mill: Mill, *arguments: str) -> str:
     """The id of a new batch."""
-    answer = mill("batch", "submit", *arguments)
+    answer = mill("batches", "submit", *arguments)
     assert answer.code == 0, answer
     return answer.out.strip()
 
 
 def shown(mill: Mill, batch: str) -> dict[str, object]:
-    data: dict[str, object] = mill("batch", "show", batch, "--json").data["batch"]
+    data: dict[str, object] = mill("batches", "show", batch, "--json").data["batch"]
     return data
 
 
 def test_submit_prints_the_id_and_show_tells_how_it_stands(either: Mill) -> None:
-    answer = either("batch", "submit", "plain", *SEVEN, "--limit", "3", "--title", "März", "--metadata", "from=mail")
+    answer = either("batches", "submit", "plain", *SEVEN, "--limit", "3", "--title", "März", "--metadata", "from=mail")
     assert (answer.code, answer.err) == (0, "")
     batch = shown(either, answer.out.strip().upper())
     assert batch.keys() == BATCH
@@ -54,7 +54,7 @@ def test_submit_prints_the_id_and_show_tells_how_it_stands(either: Mill) -> None
     expected |= {"total": 7, "active": 3, "held": 4, "finished": 0, "failures": [], "metadata": {"from": "mail"}}
     assert {name: batch[name] for name in expected} == expected
     assert either("jobs", "list", "--json").data["jobs"][0]["status"] == "PENDING"
-    text = either("batch", "show", answer.out.strip())
+    text = either("batches", "show", answer.out.strip())
     assert "jobs      7: 7 PENDING" in text.out
     assert "limit     3 (3 active, 4 held)" in text.out
 
@@ -64,7 +64,7 @@ def test_entities_come_from_a_file_from_stdin_or_as_lines_of_json(mill: Mill) ->
     assert shown(mill, submitted(mill, "plain", "--from", name))["total"] == 2
     lines = [{"entity": "document:c", "title": "C", "metadata": {"n": 1}}, {"entity": "document:d"}]
     piped = mill(
-        *("batch", "submit", "plain", "--from", "-", "--title", "piped", "--metadata", "n:=0", "--metadata", "m=x"),
+        *("batches", "submit", "plain", "--from", "-", "--title", "piped", "--metadata", "n:=0", "--metadata", "m=x"),
         given="\n".join(json.dumps(line) for line in lines),
     )
     assert piped.code == 0, piped
@@ -95,7 +95,7 @@ def test_entities_come_from_a_file_from_stdin_or_as_lines_of_json(mill: Mill) ->
 def test_a_bad_submission_is_wrong_use_and_leaves_nothing(
     mill: Mill, arguments: tuple[str, ...], given: str | None, says: str
 ) -> None:
-    answer = mill("batch", "submit", "plain", *arguments, given=given)
+    answer = mill("batches", "submit", "plain", *arguments, given=given)
     assert (answer.code, answer.out) == (2, "")
     assert answer.err.startswith("error: ")
     assert says in answer.err
@@ -104,36 +104,36 @@ def test_a_bad_submission_is_wrong_use_and_leaves_nothing(
 
 
 def test_a_missing_file_is_named(mill: Mill) -> None:
-    answer = mill("batch", "submit", "plain", "--from", "nowhere.txt")
+    answer = mill("batches", "submit", "plain", "--from", "nowhere.txt")
     assert (answer.code, answer.err) == (2, "error: Cannot read nowhere.txt: No such file or directory.\n")
 
 
 def test_submitting_the_same_batch_twice_is_submitting_once(mill: Mill) -> None:
     own = new_id()
-    first = mill("batch", "submit", "plain", *SEVEN, "--id", own)
-    assert (first.code, mill("batch", "submit", "plain", *SEVEN, "--id", own).out) == (0, first.out)
-    other = mill("batch", "submit", "plain", "document:x", "--id", own, "--json")
+    first = mill("batches", "submit", "plain", *SEVEN, "--id", own)
+    assert (first.code, mill("batches", "submit", "plain", *SEVEN, "--id", own).out) == (0, first.out)
+    other = mill("batches", "submit", "plain", "document:x", "--id", own, "--json")
     assert (other.code, other.error["code"]) == (1, "conflict")
     assert len(mill("jobs", "list", "--json").data["jobs"]) == 7
 
 
 def test_entities_with_an_active_job_are_refused_by_name_or_left_out(mill: Mill) -> None:
     submitted(mill, "plain", "document:1", "document:2")
-    refused = mill("batch", "submit", "plain", *SEVEN)
+    refused = mill("batches", "submit", "plain", *SEVEN)
     assert (refused.code, refused.out) == (1, "")
     assert "2 entities have an active job of this template already: document 1 (" in refused.err
-    skipped = mill("batch", "submit", "plain", *SEVEN, "--skip-active")
+    skipped = mill("batches", "submit", "plain", *SEVEN, "--skip-active")
     assert (skipped.code, skipped.err) == (0, "note: 2 jobs left out: the entity has an active one.\n")
     assert shown(mill, skipped.out.strip())["total"] == 5
 
 
 def test_list_shows_the_newest_first(mill: Mill) -> None:
-    assert mill("batch", "list").err == "No batches yet. `docmill batch submit` starts one.\n"
+    assert mill("batches", "list").err == "No batches yet. `docmill batches submit` starts one.\n"
     ids = [submitted(mill, "plain", f"document:{name}", "--title", name) for name in "abc"]
-    listed = mill("batch", "list", "--json").data["batches"]
+    listed = mill("batches", "list", "--json").data["batches"]
     assert [batch["id"] for batch in listed] == ids[::-1]
     assert listed[0].keys() == BATCH
-    table = mill("batch", "list", "--limit", "2")
+    table = mill("batches", "list", "--limit", "2")
     assert table.out.splitlines()[0].split()[:5] == ["BATCH", "STATUS", "DONE", "JOBS", "FAILED"]
     assert table.out.splitlines()[1].startswith(f"{ids[2]}  PENDING  0%")
     assert "--limit" in table.err
@@ -141,59 +141,59 @@ def test_list_shows_the_newest_first(mill: Mill) -> None:
 
 def test_waiting_tells_progress_and_ends_with_the_aggregate(either: Mill, worker: Worker) -> None:
     worker(either)
-    answer = either("batch", "submit", "plain", *SEVEN, "--limit", "2", "--wait")
+    answer = either("batches", "submit", "plain", *SEVEN, "--limit", "2", "--watch")
     assert answer.code == 0, answer
     assert "status    COMPLETED" in answer.out
     assert "jobs      7: 7 COMPLETED" in answer.out
     assert "7 COMPLETED" in answer.err
     batch = answer.out.split()[0]
-    lines = either("batch", "watch", batch, "--json").lines
+    lines = either("batches", "watch", batch, "--json").lines
     assert [line["type"] for line in lines] == ["batch", "result"]
     assert (lines[-1]["ok"], lines[-1]["batch"]["progress"]) == (True, 1.0)
-    results = either("batch", "results", batch, "--step", "read", "--json").lines
+    results = either("batches", "results", batch, "--step", "read", "--json").lines
     assert {result.keys() == RESULT for result in results} == {True}
     assert [result["result"]["entity"] for result in results] == [str(n) for n in range(7)]
-    assert either("batch", "results", batch, "--limit", "2").out.count("COMPLETED") == 2
+    assert either("batches", "results", batch, "--limit", "2").out.count("COMPLETED") == 2
 
 
 def test_what_failed_is_named_and_can_be_tried_again(mill: Mill, worker: Worker) -> None:
     worker(mill)
-    answer = mill("batch", "submit", "failing", *SEVEN, "--wait", "--json")
+    answer = mill("batches", "submit", "failing", *SEVEN, "--watch", "--json")
     assert answer.code == 1
     assert [answer.lines[0]["type"], answer.lines[-1]["type"]] == ["submitted", "result"]
     batch = answer.lines[-1]["batch"]
     assert (batch["status"], batch["counts"]["FAILED"], len(batch["failures"])) == ("FAILED", 7, 5)
     assert batch["failures"][0]["error"]["message"] == "The page is blank; scan it again."
-    text = mill("batch", "show", batch["id"])
+    text = mill("batches", "show", batch["id"])
     assert "scan: The page is blank; scan it again. [permanent]" in text.out
-    assert f"… and 2 jobs more: `docmill batch results {batch['id']} --status FAILED`" in text.out
-    again = mill("batch", "retry", batch["id"], "--wait")
+    assert f"… and 2 jobs more: `docmill batches results {batch['id']} --status FAILED`" in text.out
+    again = mill("batches", "retry", batch["id"], "--watch")
     assert again.code == 1
     assert f"7 jobs of batch {batch['id']} run again." in again.out
-    nothing = mill("batch", "retry", batch["id"], "--status", "cancelled", "--json").data
+    nothing = mill("batches", "retry", batch["id"], "--status", "cancelled", "--json").data
     assert (nothing["again"], nothing["passed_over"]) == (0, [])
-    assert mill("batch", "retry", batch["id"], "--status", "completed").code == 2
+    assert mill("batches", "retry", batch["id"], "--status", "completed").code == 2
 
 
 def test_the_limit_is_raised_the_rest_cancelled_and_run_again(either: Mill, worker: Worker) -> None:
     worker(either)
     batch = submitted(either, "gated", *SEVEN, "--limit", "2")
-    raised = either("batch", "limit", batch, "4")
+    raised = either("batches", "limit", batch, "4")
     assert (raised.code, raised.out) == (0, f"Batch {batch}: limit 4, 4 active, 3 held.\n")
-    with either.started("batch", "watch", batch) as watching:
+    with either.started("batches", "watch", batch) as watching:
         watching.says("IN_PROGRESS")
-        cancelled = either("batch", "cancel", batch)
+        cancelled = either("batches", "cancel", batch)
         assert (cancelled.code, cancelled.out) == (0, f"Batch {batch} cancelled (7 jobs).\n")
         assert watching.end().code == 1
-    assert either("batch", "cancel", batch).code == 1
+    assert either("batches", "cancel", batch).code == 1
     Path(either.environment["MILL_GATE"]).touch()
-    again = either("batch", "retry", batch, "--status", "CANCELLED", "--wait")
+    again = either("batches", "retry", batch, "--status", "CANCELLED", "--watch")
     assert again.code == 0, again
     assert "7 COMPLETED" in again.out
 
 
 @pytest.mark.parametrize("command", ["show", "watch", "cancel", "retry", "results"])
 def test_an_unknown_batch_is_wrong_use(mill: Mill, command: str) -> None:
-    answer = mill("batch", command, UNKNOWN)
+    answer = mill("batches", command, UNKNOWN)
     assert (answer.code, answer.out) == (2, "")
-    assert answer.err == f"error: There is no batch {UNKNOWN}. `docmill batch list` shows those there are.\n"
+    assert answer.err == f"error: There is no batch {UNKNOWN}. `docmill batches list` shows those there are.\n"

@@ -22,7 +22,7 @@ def test_create_job_and_start_processing(either: Mill, worker: Worker) -> None:
     assert job["metadata"] == {"uploadedVia": "whatsapp"}
     listed = either("jobs", "list", "--created-by", "ann", "--entity", "document:42", "--template", "plain", "--json")
     assert [each["id"] for each in listed.data["jobs"]] == [job["id"]]
-    assert either("jobs", "list", "--created-by", "bob").err == "No jobs are like that.\n"
+    assert either("jobs", "list", "--created-by", "bob").err == "No such jobs.\n"
 
 
 def test_a_key_submits_once_and_stands_for_one_job(either: Mill) -> None:
@@ -68,8 +68,8 @@ def test_a_list_goes_on_after_the_last_job_of_the_page_before(mill: Mill) -> Non
     mill("jobs", "submit", "plain", "document:a", "--count", "5")
     whole = [job["id"] for job in mill("jobs", "list", "--json").data["jobs"]]
     page = mill("jobs", "list", "--limit", "2")
-    assert f"--before {whole[1]}" in page.err
-    rest = mill("jobs", "list", "--before", whole[1], "--json").data["jobs"]
+    assert f"--after {whole[1]}" in page.err
+    rest = mill("jobs", "list", "--after", whole[1], "--json").data["jobs"]
     assert [job["id"] for job in rest] == whole[2:]
 
 

@@ -272,7 +272,7 @@ def test_batches_are_listed_newest_first_and_only_ones_own(world: World, batches
 @pytest.mark.parametrize("unknown", ["nonsense", "01a1e0e4-86a1-7f22-b51d-7d07fc8a27df"])
 def test_an_unknown_batch_is_not_found(batches: Batches, unknown: str) -> None:
     for call in (batches.get, batches.cancel, batches.retry, batches.results):
-        with pytest.raises(NotFound, match=f"There is no batch {unknown}. `docmill batch list`"):
+        with pytest.raises(NotFound, match=f"There is no batch {unknown}. `docmill batches list`"):
             call(unknown)
     with pytest.raises(NotFound):
         batches.set_limit(unknown, 1)

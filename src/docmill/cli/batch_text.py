@@ -62,7 +62,7 @@ def details(view: "BatchView") -> None:
         more = sum(view.counts.get(status, 0) for status in (JobStatus.FAILED, JobStatus.PARTIAL_SUCCESS))
         more -= len(view.failures)
         if more > 0:
-            print(f"… and {counted(more, 'job')} more: `docmill batch results {view.id} --status FAILED`")
+            print(f"… and {counted(more, 'job')} more: `docmill batches results {view.id} --status FAILED`")
 
 
 def result_table(results: "Sequence[JobResult]") -> None:

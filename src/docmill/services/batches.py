@@ -280,7 +280,7 @@ class Batches:
         row = None if canonical is None else batch_row(connection, canonical, self._org_id)
         if row is None:
             raise NotFound(
-                f"There is no batch {batch_id}. `docmill batch list` shows those there are.", batch_id=batch_id
+                f"There is no batch {batch_id}. `docmill batches list` shows those there are.", batch_id=batch_id
             )
         return row
 

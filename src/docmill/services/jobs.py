@@ -19,7 +19,7 @@ from docmill.engine.pruning import Pruned, count_prunable, prune
 from docmill.engine.store import PlanSource
 from docmill.engine.store_pool import StorePool
 from docmill.model.errors import AlreadyActive, Conflict, InvalidInput, NotFound
-from docmill.model.ids import DEFAULT_ORG, canonical_id, is_id
+from docmill.model.ids import DEFAULT_ORG, canonical_id
 from docmill.model.statuses import FINISHED_JOBS, JobStatus
 from docmill.services.following import JobEvent, JobPosition, follow
 from docmill.services.job_ids import prefix_bounds
@@ -267,14 +267,15 @@ class Jobs:
 
 
 def _filtered(query: Select[Any], only: JobFilter) -> Select[Any]:
-    if only.batch_id is not None and not is_id(only.batch_id):
-        raise InvalidInput(f"{only.batch_id!r} is not the id of a batch; write a UUID in lower case.", field="batch_id")
+    batch_id = None if only.batch_id is None else canonical_id(only.batch_id)
+    if only.batch_id is not None and batch_id is None:
+        raise InvalidInput(f"{only.batch_id!r} is not the id of a batch; write a UUID.", field="batch_id")
     wanted = {
         jobs.c.status: only.status.value if only.status is not None else None,
         templates.c.name: only.template,
         jobs.c.entity_type: only.entity_type,
         jobs.c.entity_id: only.entity_id,
-        jobs.c.batch_id: only.batch_id,
+        jobs.c.batch_id: batch_id,
         jobs.c.created_by: only.created_by,
     }
     return query.where(*(column == value for column, value in wanted.items() if value is not None))
