@@ -10,7 +10,7 @@ from tests.acceptance.mill import Mill
 
 
 def test_create_job_and_start_processing(either: Mill, worker: Worker) -> None:
-    """Source: createJobAndStartProcessing(type, id, user, title, metadata, file type)."""
+    """The architecture: createJobAndStartProcessing(type, id, user, title, metadata, file type)."""
     worker(either)
     answer = either(
         *("jobs", "submit", "plain", "document:42", "--title", "Receipt Processing", "--created-by", "ann"),

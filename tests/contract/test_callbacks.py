@@ -1,4 +1,4 @@
-"""Callbacks as source 000 has them: idempotent, order-free, checked, stored before they are acted on."""
+"""Callbacks of the processing architecture: idempotent, order-free, checked, stored before they are acted on."""
 
 import json
 from collections.abc import Iterator
@@ -75,6 +75,13 @@ def test_the_next_group_is_ready_when_the_last_of_its_group_is_answered(out: Out
     assert "c" not in out.world.statuses(job_id)
     out.receive(first)
     assert out.world.statuses(job_id)["c"] == "READY"
+
+
+def test_completed_without_result_data_completes_the_step_with_no_result(out: Outside) -> None:
+    run = out.one()
+    answer = out.receive(run, resultData=None)
+    assert (answer.success, answer.outcome) == (True, Outcome.APPLIED)
+    assert (out.status(run), out.world.steps(run.job.id)["ask"].result) == ("COMPLETED", None)
 
 
 def test_a_failure_is_retried_as_the_template_says(out: Outside) -> None:

@@ -74,6 +74,7 @@ class Bench:
             entity_type="document",
             entity_id=new_id(),
             metadata=metadata,
+            file_type="application/pdf",
         )
         self.world.store.commit(Batch(submissions=[job]))
         self.bell.ring(["external", "rule"])
@@ -162,6 +163,10 @@ def test_a_group_goes_out_in_one_message_that_holds_exactly_its_steps(world: Wor
     job = world.job(job_id)
     assert (first.message["type"], first.message["entityId"]) == ("DOCUMENT_PROCESS", job.entity_id)
     assert first.message["metadata"]["jobId"] == job_id
+    assert (first.message["metadata"]["job"], first.message["metadata"]["fileType"]) == (
+        {"pages": 3},
+        "application/pdf",
+    )
     assert [first.message["metadata"]["executionGroup"], second.message["metadata"]["executionGroup"]] == [1, 2]
     assert (keys(first), keys(second)) == (["ocr", "classify"], ["budget"])
     ocr, classify = first.steps
@@ -184,6 +189,36 @@ def test_each_group_sees_what_the_one_before_it_wrote(world: World, tmp_path: Pa
         assert bench.finish(job_id) == "COMPLETED"
         notes = [dispatch.message["entity"]["notes"] for dispatch in bench.hub.dispatches()]
     assert notes == [[], ["done: ocr"], ["done: classify", "done: ocr"]]
+
+
+def test_at_first_only_the_first_group_is_sent_and_the_job_waits_for_it(world: World, tmp_path: Path) -> None:
+    with serving(world, tmp_path, script=Manners(["silent"])) as bench:
+        job_id = bench.submit(template(call("ocr", ", group: 1"), call("classify", ", group: 2")))
+        until(lambda: world.job(job_id).status == "WAITING", 60.0, what="the job to wait")
+        assert [keys(dispatch) for dispatch in bench.hub.dispatches()] == [["ocr"]]
+    assert world.statuses(job_id) == {"ocr": "WAITING"}
+
+
+def test_the_example_flow_of_four_groups(world: World, tmp_path: Path) -> None:
+    """OCR, classification, extraction, then budget and vendor in parallel; each group is sent with the fresh entity."""
+    groups = [["ocr"], ["classification"], ["extraction"], ["budget", "vendor"]]
+    steps = [
+        call(key, f", group: {number}, processor_method: note")
+        for number, group in enumerate(groups, 1)
+        for key in group
+    ]
+    with serving(world, tmp_path) as bench:
+        job_id = bench.submit(template(*steps))
+        assert bench.finish(job_id) == "COMPLETED"
+        dispatches = bench.hub.dispatches()
+    assert [keys(dispatch) for dispatch in dispatches] == groups, "one message per group, and none after the last"
+    saw = [dispatch.message["entity"]["notes"] for dispatch in dispatches]
+    assert saw == [
+        [],
+        ["done: ocr"],
+        ["done: classification", "done: ocr"],
+        ["done: classification", "done: extraction", "done: ocr"],
+    ]
 
 
 def test_prompts_are_sent_as_text_filled_in_with_the_fresh_entity(world: World, tmp_path: Path) -> None:

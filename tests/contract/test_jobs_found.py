@@ -27,7 +27,7 @@ def jobs(world: World) -> Iterator[Jobs]:
 
 
 def test_has_active_processing_job(world: World, jobs: Jobs) -> None:
-    """Source: hasActiveProcessingJob(type, id)."""
+    """The architecture: hasActiveProcessingJob(type, id)."""
     assert not jobs.has_active("document", "d1")
     first = replace(world.new_job(single_step()), entity_id="d1")
     second = replace(world.new_job(chain(2)), entity_id="d1", family="other")

@@ -19,7 +19,7 @@ from docmill.db.tables import ai_calls
 from docmill.engine.lease import LeaseSettings
 from docmill.engine.worker import Worker, WorkerSettings
 from docmill.model.ai import Answer, FinishReason
-from docmill.model.ai_errors import ModelRateLimited, ModelUnavailable
+from docmill.model.ai_errors import ModelRateLimited, ModelTimeout, ModelUnavailable
 from docmill.plugin import Database, Registry, StepContext, entity_loader, step
 from docmill.prompts.store import Prompts, resolve
 from docmill.templates.catalogue import Catalogue
@@ -245,6 +245,15 @@ def test_a_429_is_an_attempt_and_its_retry_after_is_honoured(world: World) -> No
         job_id = submitted(world, template(model_config="{model: m}"))
         waiting(world, job_id, lambda found: found.failures == 1)
         assert 3590 < due_after(world, job_id) < 3700
+        assert len(model.calls) == 1
+
+
+@pytest.mark.parametrize("error", [ModelTimeout("No answer."), ModelRateLimited("Slow down.")], ids=["timeout", "429"])
+def test_a_model_that_times_out_or_is_busy_is_asked_again_after_the_backoff(world: World, error: Exception) -> None:
+    with serving(world, {"m": [error]}) as model:
+        job_id = submitted(world, template(model_config="{model: m}").replace("backoff: 0.001", "backoff: 1000"))
+        waiting(world, job_id, lambda found: found.failures == 1)
+        assert 1000 <= due_after(world, job_id) < 1600
         assert len(model.calls) == 1
 
 

@@ -27,14 +27,14 @@ def rendered(prompts: Prompts, reference: str) -> str:
     return prompts.resolve(reference, entity={"code": "TXN-001"}, entity_id="t-1", entity_type="transaction").text
 
 
-def test_source_000_resolution_by_id(prompts: Prompts) -> None:
+def test_a_prompt_is_resolved_by_its_id(prompts: Prompts) -> None:
     first = prompts.put(NAME, "First: {!entity.code}").prompt
     prompts.put(NAME, "Second: {!entity.code}")
     assert rendered(prompts, first.id) == "First: TXN-001"
     assert rendered(prompts, first.id.upper()) == "First: TXN-001"
 
 
-def test_source_000_resolution_by_name(prompts: Prompts) -> None:
+def test_a_prompt_is_resolved_by_its_name(prompts: Prompts) -> None:
     prompts.put(NAME, "First: {!entity.code}")
     second = prompts.put(NAME, "Second: {!entityType} {!entityId} {!entity.code}").prompt
     found = prompts.resolve(NAME, entity={"code": "TXN-001"}, entity_id="t-1", entity_type="transaction")

@@ -1,6 +1,7 @@
 """What is submitted is there once, and is claimed in the right order by one worker at a time."""
 
 import threading
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -43,10 +44,13 @@ def test_a_job_of_an_unknown_template_is_refused_and_takes_nothing_with_it(world
 
 def test_what_a_job_carries_comes_back_letter_by_letter(world: World) -> None:
     title = 'Rechnung "7", {a,b} \\ NULL, ü, 発票'
-    job = world.new_job(single_step(), title=title)
+    metadata = {"uploadedVia": title, "pages": [1, None, {"ü": True}]}
+    carried = {"title": title, "metadata": metadata, "file_type": "application/pdf", "created_by": "ann"}
+    job = replace(world.new_job(single_step()), **carried)  # type: ignore[arg-type]
     world.commit(Batch(submissions=[job]))
-    assert world.claim_one().job.title == title
-    assert world.job(job.id).title == title
+    head, row = world.claim_one().job, world.job(job.id)
+    assert (head.title, head.metadata, head.file_type) == (title, metadata, "application/pdf")
+    assert {name: getattr(row, name) for name in carried} == carried
 
 
 def test_priority_goes_first_then_the_longest_due(world: World) -> None:

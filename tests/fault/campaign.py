@@ -9,7 +9,7 @@ from docmill.engine.failpoints import NAMES
 from docmill.testing.fleet import Fleet, WorkerProcess
 from tests.fault import scenarios
 
-CLIENTS = ("submit.stored", "cancel.stored", "callback.stored", "callback.answered")
+CLIENTS = ("submit.stored", "cancel.stored", "callback.stored", "callback.answered", "resolve.stored")
 """Points that client processes pass."""
 MODEL = ("model.asking", "model.answering")
 """Boundaries inside the stand-in model: it was asked, it has answered, and nobody here knows yet."""
@@ -52,6 +52,8 @@ class Campaign:
             said: tuple[str, ...] = ("submit", "fault everything", f"batch-{self.deaths[point]}", "3")
         elif point.startswith("callback."):
             said = ("callbacks", self._answers())
+        elif point == "resolve.stored":
+            said = ("resolve", self._question())
         else:
             said = ("cancel", self.fleet.submit("fault everything")[0])
         code = self.fleet.run_client(*said, failpoint=f"{point}:1:kill")
@@ -67,6 +69,16 @@ class Campaign:
         worker.kill()
         self.fleet.reap()
         return scenarios.answers(self.fleet, "answers", [scenarios.answer(note) for note in notes])
+
+    def _question(self) -> str:
+        """An issue that a job waits for."""
+        worker = self.fleet.start(ready=True)
+        (job,) = self.fleet.submit("fault question")
+        asked = "select id from processing_issues where job_id = :job and status = 'open'"
+        self.fleet.until(lambda: self.fleet.scalar(asked, job=job), "the question to be asked")
+        worker.kill()
+        self.fleet.reap()
+        return str(self.fleet.scalar(asked, job=job))
 
     def _start(self) -> None:
         if not self.planned:

@@ -57,3 +57,20 @@ def test_a_retention_is_written_as_people_write_lengths_of_time(alone: Path, wri
 
 def test_without_a_retention_jobs_are_kept_for_ever() -> None:
     assert load_settings().retention.jobs is None
+
+
+def test_a_lease_of_thirty_minutes_renewed_every_five_is_within_reach(alone: Path) -> None:
+    (alone / "docmill.yaml").write_text("lease: {duration: 1800, heartbeat: 300, sweep: 30}")
+    lease = load_settings().lease
+    assert (lease.duration, lease.heartbeat, lease.sweep) == (1800.0, 300.0, 30.0)
+
+
+def test_ten_slots_per_pool_three_claims_a_round_and_an_order_of_pools_are_within_reach(alone: Path) -> None:
+    text = "pools: {website: {priority: 2, claims_per_cycle: 3}, prompts: {priority: 1}, models: {capacity: 20}}"
+    (alone / "docmill.yaml").write_text(text)
+    pools = load_settings().pools
+    assert {name: (pool.capacity, pool.priority, pool.claims_per_cycle) for name, pool in pools.items()} == {
+        "website": (10, 2, 3),
+        "prompts": (10, 1, None),
+        "models": (20, 0, None),
+    }

@@ -1,5 +1,5 @@
-"""`make demo`: invoices through a workflow, live, with a worker killed on the way, and the sums checked at the end.
+"""`make demo`: papers become transactions, live: a worker is killed, a person asked, a process outside calls back.
 
-Everything is real: worker processes, a SQLite database, SIGKILL. Only the "model" is a stand-in that reads text with
-regular expressions and takes its time. Nothing outside this package may import it.
+Everything is real: worker processes, a SQLite database, SIGKILL, commands, HTTP and callbacks. Only the "models" are
+stand-ins that read text with regular expressions and take their time. Nothing outside this package may import it.
 """

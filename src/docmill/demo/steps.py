@@ -1,20 +1,18 @@
-"""What the demo's template names: steps, a processor and an entity loader, written as anybody's plug-in would be."""
+"""What the demo's template names: steps, processors and an entity loader, written as anybody's plug-in would be."""
 
 import asyncio
-import hashlib
-import os
-import re
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from docmill.demo.invoices import CENTS_PER_EURO, UNKNOWN_VENDOR
+from docmill.demo.papers import BUDGETS, PAPERS
 from docmill.plugin import (
     ApplyContext,
+    Attachment,
     Database,
+    Issue,
     PermanentError,
-    RetryableError,
     StepContext,
     entity_loader,
     processor,
@@ -22,105 +20,129 @@ from docmill.plugin import (
 )
 
 TABLES = (
-    "create table demo_invoices (id text primary key, path text not null)",
-    # No key on purpose: an effect applied twice would be two rows, and the demo counts them.
-    "create table demo_bookings (job_id text not null, invoice text not null, vendor text not null, cents integer)",
+    """create table demo_transactions (
+        id text primary key, path text not null, text text, kind text, vendor text, purpose text,
+        net real, tax real, total real, budget text, vendor_id text, reference text, called_by integer)""",
+    # No keys on purpose: an effect applied twice would be two rows, and the demo counts them.
+    "create table demo_effects (job_id text not null, step_key text not null)",
+    "create table demo_bookings (job_id text not null, paper text not null, reference text, cents integer not null)",
 )
-CALLS = "model-calls.log"
-"""Beside the inbox: a line for every call of the model, written by whichever worker made it."""
 
-Entity = Mapping[str, str]
-Results = Mapping[str, Mapping[str, Any]]
+Entity = Mapping[str, Any]
+Result = Mapping[str, Any]
 
 
-@entity_loader("demo_invoice")
-def load_invoice(db: Database, entity_id: str) -> dict[str, object] | None:
-    """The invoice as its row tells it."""
-    row = db.execute("select id, path from demo_invoices where id = :id", {"id": entity_id}).first()
-    return None if row is None else {"id": row.id, "path": row.path}
+@entity_loader("demo_transaction")
+def load_transaction(db: Database, entity_id: str) -> dict[str, object] | None:
+    """The transaction as far as the processors have written it, and what it can be matched with."""
+    row = db.execute("select * from demo_transactions where id = :id", {"id": entity_id}).first()
+    if row is None:
+        return None
+    return {
+        **row._mapping,
+        "budgets": [{"id": f"budget-{title}", "title": title} for title in BUDGETS],
+        "vendors": [{"id": f"vendor-{paper.number}", "name": paper.vendor} for paper in PAPERS],
+    }
 
 
-@step("demo.read", kind="rule")
-async def read(ctx: StepContext, entity: Entity) -> dict[str, object]:
-    """The text of the invoice, page by page."""
-    await asyncio.sleep(0.5)
-    return {"pages": Path(entity["path"]).read_text().split("\f")}
+@step("demo.read_pages", kind="ai")
+async def read_pages(ctx: StepContext, entity: Entity) -> dict[str, object]:
+    """The text of the paper. A page is a paid model call: `once` stores its answer, and nobody asks again."""
+    pages = Path(entity["path"]).read_text().split("\f")
+    texts = [
+        await ctx.once(f"page {number}", partial(_read_page, ctx, number, page))
+        for number, page in enumerate(pages, start=1)
+    ]
+    return {"text": "\n".join(texts)}
 
 
-@step("demo.fingerprint", kind="rule")
-async def fingerprint(ctx: StepContext, entity: Entity) -> dict[str, object]:
-    """What identifies the file, whatever its name."""
-    await asyncio.sleep(0.7)
-    return {"sha256": hashlib.sha256(Path(entity["path"]).read_bytes()).hexdigest()}
+async def _read_page(ctx: StepContext, number: int, page: str) -> str:
+    attached = Attachment(data=page.encode(), media_type="text/plain")
+    reply = await ctx.generate(attachments=[attached], page=f"page {number}")
+    return reply.text
 
 
-@step("demo.extract", kind="ai")
-async def extract(ctx: StepContext, entity: Entity, results: Results) -> dict[str, object]:
-    """The figures of the invoice. A page is a paid model call: `once` stores its answer, and nobody asks again."""
-    found: dict[str, Any] = {"cents": 0}
-    for number, page in enumerate(results["read"]["pages"], start=1):
-        answer = await ctx.once(f"page {number}", partial(_ask, ctx, entity, number, page))
-        found["cents"] += answer.pop("cents", 0)
-        found.update(answer)
-    return {**found, "model": ctx.model["model"]}
+@step("demo.check_total", kind="rule")
+async def check_total(ctx: StepContext, entity: Entity) -> dict[str, object]:
+    """Net and tax must make the total. If they do not, a person says what it is, and the step completes with that."""
+    await asyncio.sleep(1.3)
+    net, tax, total = entity["net"], entity["tax"], entity["total"]
+    if round(net + tax, 2) != total:
+        ctx.issue(
+            Issue(
+                code="total_mismatch",
+                title=f"net {net:g} and tax {tax:g} make {net + tax:g}, but the total says {total:g}",
+                blocking=True,
+                details={"net": net, "tax": tax, "total": total},
+                answer_schema={"type": "object", "properties": {"total": {"type": "number"}}, "required": ["total"]},
+            )
+        )
+    return {"total": total}
 
 
-async def _ask(ctx: StepContext, entity: Entity, number: int, page: str) -> dict[str, Any]:
-    """The stand-in for a model: slow like one, and the fast one cannot read handwriting."""
-    await asyncio.sleep(1.2)
-    _count_call(Path(entity["path"]).parent.parent / CALLS, f"{ctx.job_id} {number} {ctx.model['model']}\n")
-    if "written by hand" in page and ctx.model["model"] == "swift-1":
-        raise RetryableError("swift-1 reads no handwriting")
-    answer: dict[str, Any] = {name: match[1] for name in ("vendor", "currency") if (match := _line(name, page))}
-    if amount := _line("amount", page):
-        answer["cents"] = int(amount[1].replace(".", ""))
-    return answer
+@processor("demo", "processOcrText")
+def save_text(ctx: ApplyContext, result: Result) -> None:
+    """What the pages say."""
+    _save(ctx, text=result["text"])
 
 
-def _line(name: str, page: str) -> re.Match[str] | None:
-    return re.search(rf"^{name} (.+)$", page, re.MULTILINE)
+@processor("demo", "processDocumentParsing")
+def save_kind(ctx: ApplyContext, result: Result) -> None:
+    """What kind of document it is."""
+    _save(ctx, kind=result["data"]["document_type"])
 
 
-def _count_call(log: Path, line: str) -> None:
-    # One write to a file opened for appending is never torn by the other workers' writes.
-    descriptor = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
-    try:
-        os.write(descriptor, line.encode())
-    finally:
-        os.close(descriptor)
+@processor("demo", "processOcrExtraction")
+def save_data(ctx: ApplyContext, result: Result) -> None:
+    """What the document says."""
+    _save(ctx, **{name: result["data"][name] for name in ("vendor", "purpose", "net", "tax", "total")})
 
 
-@step("demo.look_up_vendor", kind="rule")
-async def look_up_vendor(ctx: StepContext, results: Results) -> dict[str, object]:
-    """Ask the register of vendors, which does not know them all."""
-    await asyncio.sleep(0.9)
-    match = _line("vendor", results["read"]["pages"][0])
-    vendor = match[1] if match else ""
-    if vendor == UNKNOWN_VENDOR:
-        raise PermanentError("not in the vendor register")
-    return {"vendor": vendor, "registered": True}
+@processor("demo", "processTotalCheck")
+def save_total(ctx: ApplyContext, result: Result) -> None:
+    """The total that holds: the extracted one, or the one a person gave."""
+    _save(ctx, total=result["total"])
 
 
-@step("demo.convert", kind="rule")
-async def convert(ctx: StepContext, results: Results) -> dict[str, object]:
-    """Foreign money into euro cents."""
-    await asyncio.sleep(0.6)
-    found = results["extract"]
-    return {"cents": found["cents"] * CENTS_PER_EURO[found["currency"]] // 100}
+@processor("demo", "processBudgetItemMatching")
+def link_budget(ctx: ApplyContext, result: Result) -> None:
+    """The budget that pays for it."""
+    if result["data"]["budget"] is None:
+        raise PermanentError("no budget pays for this")
+    _save(ctx, budget=result["data"]["budget"])
 
 
-@step("demo.total", kind="rule")
-async def total(ctx: StepContext, results: Results) -> dict[str, object]:
-    """What to book: the converted amount if there is one."""
-    await asyncio.sleep(0.3)
-    converted = results.get("convert", results["extract"])
-    return {"vendor": results["extract"]["vendor"], "cents": converted["cents"]}
+@processor("demo", "processProjectRelationshipMatching")
+def link_vendor(ctx: ApplyContext, result: Result) -> None:
+    """The vendor it comes from."""
+    _save(ctx, vendor_id=result["data"]["vendor_id"])
 
 
-@processor("demo", "book")
-def book(ctx: ApplyContext, result: Mapping[str, Any]) -> None:
-    """Book the total, in the transaction that completes the step."""
+@processor("demo", "processPosting")
+def save_reference(ctx: ApplyContext, result: Result) -> None:
+    """What the office outside calls it, and which process said so."""
+    _save(ctx, reference=result["reference"], called_by=result["process"])
+
+
+@processor("demo", "finishTransactionProcessing")
+def book(ctx: ApplyContext, result: object) -> None:
+    """Book the transaction, in the transaction that completes the job."""
     ctx.db.execute(
-        "insert into demo_bookings (job_id, invoice, vendor, cents) values (:job, :invoice, :vendor, :cents)",
-        {"job": ctx.job_id, "invoice": ctx.entity_id, "vendor": result["vendor"], "cents": result["cents"]},
+        "insert into demo_bookings (job_id, paper, reference, cents)"
+        " select :job, id, reference, round(total * 100) from demo_transactions where id = :id",
+        {"job": ctx.job_id, "id": ctx.entity_id},
+    )
+    _count(ctx)
+
+
+def _save(ctx: ApplyContext, **values: object) -> None:
+    columns = ", ".join(f"{name} = :{name}" for name in values)
+    ctx.db.execute(f"update demo_transactions set {columns} where id = :id", {"id": ctx.entity_id, **values})
+    _count(ctx)
+
+
+def _count(ctx: ApplyContext) -> None:
+    """A row for every time that a processor took effect."""
+    ctx.db.execute(
+        "insert into demo_effects (job_id, step_key) values (:job, :step)", {"job": ctx.job_id, "step": ctx.step_key}
     )

@@ -1,10 +1,10 @@
 """What the demo shows, read from the database at one moment: jobs, steps, workers, and the news since the last look."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from sqlalchemy import func, select
+from sqlalchemy import func, select, text
 
 from docmill.bootstrap import App
 from docmill.db.tables import job_steps, jobs, step_parts, workers
@@ -31,7 +31,7 @@ class JobNow:
     """One job; steps that nobody has touched yet are absent."""
 
     id: str
-    invoice: str
+    paper: str
     status: JobStatus
     steps: Mapping[str, StepNow]
 
@@ -51,7 +51,7 @@ class News:
     """One change of one job (step None) or of one of its steps."""
 
     at: datetime
-    invoice: str
+    paper: str
     step: str | None
     before: str
     after: str
@@ -66,6 +66,8 @@ class Snapshot:
     jobs: tuple[JobNow, ...] = ()
     workers: tuple[WorkerNow, ...] = ()
     news: tuple[News, ...] = ()
+    callers: Mapping[str, int] = field(default_factory=dict)
+    """Paper -> the process that called back about it."""
 
     @property
     def finished(self) -> bool:
@@ -83,7 +85,9 @@ class Watcher:
     def look(self) -> Snapshot:
         """The present, and what is new since the last look."""
         present, versions = self._present()
-        return replace(present, news=self._news(present.jobs, versions))
+        news = self._news(present.jobs, versions)
+        # After the news: whoever they tell of is known then.
+        return replace(present, news=news, callers=self._callers())
 
     def glance(self) -> Snapshot:
         """The present alone; the news stays for the next look."""
@@ -113,7 +117,7 @@ class Watcher:
                 parts=parts.get((row.job_id, row.position), 0),
             )
         found = tuple(
-            JobNow(id=row.id, invoice=row.entity_id, status=JobStatus(row.status), steps=steps.get(row.id, {}))
+            JobNow(id=row.id, paper=row.entity_id, status=JobStatus(row.status), steps=steps.get(row.id, {}))
             for row in job_rows
         )
         present = [
@@ -128,22 +132,29 @@ class Watcher:
         snapshot = Snapshot(jobs=found, workers=tuple(sorted(present, key=lambda worker: worker.name)))
         return snapshot, {row.id: row.version for row in job_rows}
 
+    def _callers(self) -> dict[str, int]:
+        query = text("select id, called_by from demo_transactions where called_by is not null")
+        with self._app.database.read() as connection:
+            return {row.id: row.called_by for row in connection.execute(query)}
+
     def _news(self, found: Sequence[JobNow], versions: Mapping[str, int]) -> tuple[News, ...]:
         news: list[News] = []
         for job in found:
             if versions[job.id] > self._seen.get(job.id, 0):
                 for event in self._app.jobs.events(job.id, after=self._seen.get(job.id, 0)):
-                    self._seen[job.id] = event.version
-                    news.extend(_told(job.invoice, event))
+                    # What came after the present was read is news for the next look, which knows more of it.
+                    if event.version <= versions[job.id]:
+                        self._seen[job.id] = event.version
+                        news.extend(_told(job.paper, event))
         return tuple(sorted(news, key=lambda item: item.at))
 
 
-def _told(invoice: str, event: JobEvent) -> list[News]:
+def _told(paper: str, event: JobEvent) -> list[News]:
     errors = event.data.get("errors", {})
     news = [
         News(
             at=event.at,
-            invoice=invoice,
+            paper=paper,
             step=key,
             before=before,
             after=after,
@@ -154,5 +165,5 @@ def _told(invoice: str, event: JobEvent) -> list[News]:
     ]
     if "job" in event.data:
         before, after = event.data["job"]
-        news.append(News(at=event.at, invoice=invoice, step=None, before=before, after=after, reason=None, error=None))
+        news.append(News(at=event.at, paper=paper, step=None, before=before, after=after, reason=None, error=None))
     return news

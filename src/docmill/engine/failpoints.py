@@ -39,6 +39,7 @@ NAMES = (
     "dispatch.sent",
     "callback.stored",
     "callback.answered",
+    "resolve.stored",
 )
 """Every point there is; a test keeps the list true."""
 

@@ -32,7 +32,7 @@ log = logging.getLogger("docmill.engine")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseSettings:
-    """Times in seconds; the sources' 30 min and 5 min are within reach."""
+    """Times in seconds; a lease of 30 min renewed every 5 min is within reach."""
 
     duration: float = 30.0
     heartbeat: float = 10.0

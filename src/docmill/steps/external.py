@@ -83,6 +83,7 @@ def _message(
             "jobId": first.job_id,
             "executionGroup": first.execution_group,
             "job": first.metadata,
+            "fileType": first.file_type,
             "steps": [_step(context, values, now) for context, values in zip(steps, inputs, strict=True)],
         },
     }

@@ -1,5 +1,5 @@
-"""One client as a process of its own, to be killed: `submit <template> <id> <count>`, `cancel <job>`, or
-`callbacks <file>`, which brings in a callback for each line of the file.
+"""One client as a process of its own, to be killed: `submit <template> <id> <count>`, `cancel <job>`,
+`resolve <issue>`, or `callbacks <file>`, which brings in a callback for each line of the file.
 """
 
 import sys
@@ -37,6 +37,10 @@ def main() -> None:
             assert app.registry.steps
             for line in Path(rest[0]).read_bytes().splitlines():
                 app.callbacks.receive(line)
+        elif verb == "resolve":
+            # The client that died had resolved it.
+            with suppress(Conflict):
+                app.issues.resolve(rest[0], data={"answer": 42}, by="client")
         else:
             # It ended by itself, or the client that died had cancelled it.
             with suppress(Conflict):

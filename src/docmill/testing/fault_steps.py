@@ -284,6 +284,18 @@ steps:
 """For batches: what the witness sees of it lies between the moment the job was let in and its end."""
 
 
+QUESTION = """
+name: fault question
+processable_type: thing
+service_name: fault
+steps:
+  - {step_key: ask, type: human.task, input: {title: "'Well?'"}, max_crashes: 100}
+  - {step_key: after, type: fault.plain, group: 2, processor_method: record, max_crashes: 100}
+  - {step_key: finish, type: FinishProcessing, max_crashes: 100}
+"""
+"""Waits for a person."""
+
+
 def single(name: str, step_type: str, **settings: object) -> str:
     """A template of one step and the finish step."""
     more = "".join(f", {key}: {value}" for key, value in settings.items())

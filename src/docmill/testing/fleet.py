@@ -273,5 +273,5 @@ def prepare(app: App) -> None:
             schema.upgrade(connection)
         if not connection.dialect.has_table(connection, "effects"):
             connection.execute(text(fault_steps.EFFECTS))
-    for source in (fault_steps.CHILD, fault_steps.EVERYTHING, fault_steps.SAGA):
+    for source in (fault_steps.CHILD, fault_steps.EVERYTHING, fault_steps.SAGA, fault_steps.QUESTION):
         app.templates.register(compile_template(source, catalogue=app.catalogue))

@@ -124,7 +124,7 @@ def six_steps() -> Plan:
 
 
 def receipt() -> Plan:
-    """The shape of source 000's transaction import: OCR → classify → extract → optional steps → question → finish."""
+    """The shape of the transaction import: OCR → classify → extract → optional steps → question → finish."""
     optional = Draft(key="", optional=True, on_failure=FailureAction.SKIP_DEPENDENTS)
     drafts = [
         Draft(key="ocr", group=1, kind=StepKind.RULE),

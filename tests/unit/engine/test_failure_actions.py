@@ -1,4 +1,4 @@
-"""What a failed step means for the rest of its job (design §5, source 000 "Failure Action Types")."""
+"""What a failed step means for the rest of its job (the "failure action types" of the architecture)."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Attempts, delays and changing models: the tables of sources 000, 001 and 002, row by row."""
+"""Attempts, delays and changing models: the tables of the specification, row by row."""
 
 import math
 

@@ -39,17 +39,17 @@ def filled(text: str, entity: Mapping[str, object] | None = None) -> str:
 # The examples of the specification, to the letter.
 
 
-def test_source_000_single_field_access_example() -> None:
+def test_the_example_of_single_field_access() -> None:
     text = "Process transaction {!entity.transaction_code} from {!entity.submission_address}"
     entity = {"transaction_code": "TXN-001", "submission_address": "john@example.com"}
     assert filled(text, entity) == "Process transaction TXN-001 from john@example.com"
 
 
-def test_source_000_nested_field_access_syntax() -> None:
+def test_nested_fields_are_accessed_by_dots() -> None:
     assert filled("{!entity.field}/{!entity.nested.field}", {"field": "a", "nested": {"field": "b"}}) == "a/b"
 
 
-def test_source_000_array_formatting_example() -> None:
+def test_the_example_of_array_formatting() -> None:
     text = "Tax rates: {!Array:entity.project.tax_scheme.tax_rates|id,label,description,percentage}"
     assert filled(text, {"project": {"tax_scheme": {"tax_rates": RATES}}}) == (
         "Tax rates: id: uuid-123, label: Standard, description: Standard VAT, percentage: 20, "
@@ -57,14 +57,14 @@ def test_source_000_array_formatting_example() -> None:
     )
 
 
-def test_source_000_object_field_extraction_example() -> None:
+def test_the_example_of_object_field_extraction() -> None:
     text = "Project details: {!Object:entity.project|id,title,status}"
     assert filled(text, {"project": PROJECT}) == (
         "Project details: id: proj-001, title: Summer Campaign, status: active"
     )
 
 
-def test_source_000_document_parsing_prompt() -> None:
+def test_the_document_parsing_prompt() -> None:
     text = (
         "Analyze this document for the following:\n"
         "1. Document type classification\n"
@@ -75,7 +75,7 @@ def test_source_000_document_parsing_prompt() -> None:
     assert filled(text, entity).splitlines()[2] == "2. Tax eligibility based on: receipts over 10 EUR"
 
 
-def test_source_000_ocr_extraction_prompt() -> None:
+def test_the_ocr_extraction_prompt() -> None:
     text = (
         "Extract transaction details from this receipt.\n"
         "Valid tax rates for line items: "
@@ -89,7 +89,7 @@ def test_source_000_ocr_extraction_prompt() -> None:
     )
 
 
-def test_source_000_project_matching_prompt() -> None:
+def test_the_project_matching_prompt() -> None:
     text = (
         "Match this transaction to the appropriate project.\n"
         "Available projects: {!Array:entity.available_projects|id,project_code,title}\n"
@@ -105,18 +105,18 @@ def test_source_000_project_matching_prompt() -> None:
     ]
 
 
-def test_source_000_prompt_variables_structure() -> None:
+def test_the_variables_are_the_entity_its_id_and_its_type() -> None:
     assert filled("{!entityType} {!entityId}: {!entity.code}", {"code": "X"}) == "transaction t-1: X"
 
 
-def test_source_000_address_matching_variables() -> None:
+def test_the_variables_of_the_address_matching_prompt() -> None:
     entity = {"newAddress": {"street": "High St"}, "existingAddresses": [{"id": 1, "street": "Low St"}]}
     text = "{!Object:entity.newAddress|street} among {!Array:entity.existingAddresses|id,street}"
     assert filled(text, entity) == "street: High St among id: 1, street: Low St"
 
 
 @pytest.mark.parametrize("entity", [None, {}, {"a": None}, {"a": "text"}, {"a": []}, {"a": {}}, {"a": 7}], ids=str)
-def test_source_000_missing_or_null_values_resolve_to_empty_strings(entity: Mapping[str, object] | None) -> None:
+def test_missing_or_null_values_resolve_to_empty_strings(entity: Mapping[str, object] | None) -> None:
     assert filled("<{!entity.a.b}{!entity.z}{!Array:entity.a|x}>", entity) == "<>"
 
 
@@ -183,7 +183,7 @@ WORDS: list[tuple[object, str]] = [
 @pytest.mark.parametrize(
     ("value", "words"), WORDS, ids=[f"{type(value).__name__} {words[:20]}" for value, words in WORDS]
 )
-def test_source_000_all_values_are_converted_to_strings(value: object, words: str) -> None:
+def test_all_values_are_converted_to_strings(value: object, words: str) -> None:
     assert filled("{!entity.v}", {"v": value}) == words
     assert filled("{!Object:entity|v}", {"v": value}) == f"v: {words}"
 
