@@ -98,7 +98,8 @@ def spend(
         print(f"No model was asked in the last {days} days.", file=sys.stderr)
     for budget in budgets:
         limit = "no budget" if budget["limit_usd"] is None else f"of ${budget['limit_usd']:,.2f}"
-        print(f"this {budget['span']}: {_cost(budget['spent_nanos'])} ({limit})")
+        span = {"day": "today", "month": "this month"}[budget["span"]]
+        print(f"{span}: {_cost(budget['spent_nanos'])} ({limit})")
     if unpriced := sum(row.unpriced for row in found):
         print(
             f"note: {unpriced} calls count as free, their models have no known price; set ai.prices.", file=sys.stderr

@@ -22,7 +22,7 @@ from docmill.model.errors import AlreadyActive, Conflict, InvalidInput, NotFound
 from docmill.model.ids import DEFAULT_ORG, canonical_id
 from docmill.model.statuses import FINISHED_JOBS, JobStatus
 from docmill.services.following import JobEvent, JobPosition, follow
-from docmill.services.job_ids import prefix_bounds
+from docmill.services.job_ids import prefix_bounds, unknown_job
 from docmill.services.job_views import ChildView, JobSummary, JobView, StepView, summaries, summary, view, whole_jobs
 from docmill.services.retrying import Retry, positions_to_retry
 from docmill.services.submission import check_job
@@ -168,7 +168,7 @@ class Jobs:
             found = list(connection.execute(query.order_by(jobs.c.id).limit(_NAMED + 1)).scalars())
         match found:
             case []:
-                raise _unknown(text)
+                raise unknown_job(text)
             case [only]:
                 return str(only)
             case _:
@@ -247,7 +247,7 @@ class Jobs:
             query = whole_jobs().where(jobs.c.id == stored, jobs.c.org_id == self._org_id)
             row = connection.execute(query).first()
         if row is None:
-            raise _unknown(job_id)
+            raise unknown_job(job_id)
         return row
 
     def _check_templates(self, template_ids: set[str]) -> None:
@@ -284,10 +284,6 @@ def _filtered(query: Select[Any], only: JobFilter) -> Select[Any]:
 def _place(row: Row[Any]) -> Tuple:
     """Where the job stands in a list; typed, or SQLite would compare another spelling of the time."""
     return tuple_(literal(row.created_at, jobs.c.created_at.type), literal(row.id, jobs.c.id.type))
-
-
-def _unknown(job_id: str) -> NotFound:
-    return NotFound(f"There is no job {job_id}. `docmill jobs list` shows those there are.", job_id=job_id)
 
 
 def _came_about(event: Cancelled | Rerun, before: JobSummary, after: JobSummary) -> bool:
