@@ -5,7 +5,7 @@ from pathlib import Path
 
 import psycopg
 
-from bench.docmill import batches, growth, memory, seed, system
+from bench.docmill import batches, growth, memory, rates, seed, system
 from bench.plan import DOCMILL_POSTGRES
 from bench.processes import BenchError
 from bench.results import Failure, Result, Work
@@ -25,10 +25,11 @@ def setup(home: Path) -> None:
 
 
 def figures(home: Path, servers: Servers) -> tuple[Result, ...]:
-    """Numbers that no peer has: memory, batches and growth. `enqueue_jobs_s` follows from W2."""
+    """Numbers that no peer has: memory, batches, model rates and growth. `enqueue_jobs_s` follows from W2."""
     measurements: dict[str, Callable[[], tuple[Result, ...]]] = {
         "memory": lambda: (memory.measure(servers),),
         "batches": lambda: batches.measure(servers),
+        "rates": lambda: (rates.measure(servers),),
         "growth": lambda: growth.measure(home, servers),
     }
     results: list[Result] = []

@@ -75,6 +75,7 @@ class Report:
             "batch_submit_s": None,
             "batch_submit_sqlite_s": None,
             "batch_jobs_s": None,
+            "model_rate_used": None,
             "growth_time": None,
             "growth_buffers": None,
         }

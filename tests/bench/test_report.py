@@ -30,6 +30,7 @@ KEYS = [
     "batch_submit_s",
     "batch_submit_sqlite_s",
     "batch_jobs_s",
+    "model_rate_used",
     "growth_time",
     "growth_buffers",
 ]
