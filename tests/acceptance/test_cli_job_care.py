@@ -58,6 +58,9 @@ def test_the_first_digits_of_an_id_are_enough(mill: Mill) -> None:
     assert mill("jobs", "cancel", "AAAAAAAA-00").out == f"Job {first} cancelled.\n"
     assert mill("jobs", "retry", "aaaaaaaa").code == 0
     assert mill("jobs", "events", "aaaaaaaa").code == 0
+    assert mill("jobs", "callbacks", "aaaaaaaa").code == 0
+    assert mill("issues", "list", "--job", "aaaaaaaa").code == 0
+    assert mill("ai", "calls", "--job", "aaaaaaaa").err == "No model was asked for this job.\n"
     several = mill("jobs", "show", "aaaaaa")
     assert several.code == 2
     assert "Several jobs begin with aaaaaa" in several.err
