@@ -66,7 +66,7 @@ def test_spending_is_added_up_and_models_without_a_price_are_pointed_at(asked: M
     (template,) = asked("ai", "spend", "--by", "template", "--json").data["spend"]
     assert template["name"] == "-"
     answer = asked.having(DOCMILL_AI__BUDGET_DAY="2")("ai", "spend")
-    assert "this day: $0.050000 (of $2.00)" in answer.out
+    assert "today: $0.050000 (of $2.00)" in answer.out
     assert "this month: $0.050000 (no budget)" in answer.out
     assert "7 calls count as free" in answer.err
 

@@ -141,7 +141,7 @@ def test_list_shows_the_newest_first(mill: Mill) -> None:
 
 def test_waiting_tells_progress_and_ends_with_the_aggregate(either: Mill, worker: Worker) -> None:
     worker(either)
-    answer = either("batch", "submit", "plain", *SEVEN, "--limit", "2", "--wait")
+    answer = either("batch", "submit", "plain", *SEVEN, "--limit", "2", "--watch")
     assert answer.code == 0, answer
     assert "status    COMPLETED" in answer.out
     assert "jobs      7: 7 COMPLETED" in answer.out
@@ -158,7 +158,7 @@ def test_waiting_tells_progress_and_ends_with_the_aggregate(either: Mill, worker
 
 def test_what_failed_is_named_and_can_be_tried_again(mill: Mill, worker: Worker) -> None:
     worker(mill)
-    answer = mill("batch", "submit", "failing", *SEVEN, "--wait", "--json")
+    answer = mill("batch", "submit", "failing", *SEVEN, "--watch", "--json")
     assert answer.code == 1
     assert [answer.lines[0]["type"], answer.lines[-1]["type"]] == ["submitted", "result"]
     batch = answer.lines[-1]["batch"]
@@ -167,7 +167,7 @@ def test_what_failed_is_named_and_can_be_tried_again(mill: Mill, worker: Worker)
     text = mill("batch", "show", batch["id"])
     assert "scan: The page is blank; scan it again. [permanent]" in text.out
     assert f"… and 2 jobs more: `docmill batch results {batch['id']} --status FAILED`" in text.out
-    again = mill("batch", "retry", batch["id"], "--wait")
+    again = mill("batch", "retry", batch["id"], "--watch")
     assert again.code == 1
     assert f"7 jobs of batch {batch['id']} run again." in again.out
     nothing = mill("batch", "retry", batch["id"], "--status", "cancelled", "--json").data
@@ -187,13 +187,13 @@ def test_the_limit_is_raised_the_rest_cancelled_and_run_again(either: Mill, work
         assert watching.end().code == 1
     assert either("batch", "cancel", batch).code == 1
     Path(either.environment["MILL_GATE"]).touch()
-    again = either("batch", "retry", batch, "--status", "CANCELLED", "--wait")
+    again = either("batch", "retry", batch, "--status", "CANCELLED", "--watch")
     assert again.code == 0, again
     assert "7 COMPLETED" in again.out
 
 
 @pytest.mark.parametrize("command", ["show", "watch", "cancel", "retry", "results"])
 def test_an_unknown_batch_is_wrong_use(mill: Mill, command: str) -> None:
-    answer = mill("batch", command, UNKNOWN)
+    answer = mill("batches", command, UNKNOWN)
     assert (answer.code, answer.out) == (2, "")
     assert answer.err == f"error: There is no batch {UNKNOWN}. `docmill batch list` shows those there are.\n"

@@ -55,8 +55,10 @@ def test_a_human_task_tells_what_it_must_be_given(mill: Mill, worker: Worker) ->
     wrong = mill("issues", "resolve", issue, "--set", "approved=maybe", "--json")
     assert (wrong.code, wrong.error["code"]) == (2, "answer_invalid")
     assert "$.approved" in wrong.error["message"]
-    mill.write("answer.json", '{"approved": true}')
-    done = mill("issues", "resolve", issue, "--data-file", "answer.json", "--json").data
+    mill.write("answer.json", '{"approved": "perhaps"}')
+    assert mill("issues", "resolve", issue, "--data-file", "answer.json").code == 2
+    assert mill("issues", "resolve", issue, "--data-file", "nowhere.json").err.startswith("error: Cannot read nowhere")
+    done = mill("issues", "resolve", issue, "--data-file", "-", "--json", given='{"approved": true}').data
     assert (done["issue"]["status"], done["issue"]["data"]) == ("resolved", {"approved": True})
     assert mill("jobs", "watch", job).code == 0
 

@@ -22,7 +22,7 @@ def test_create_job_and_start_processing(either: Mill, worker: Worker) -> None:
     assert job["metadata"] == {"uploadedVia": "whatsapp"}
     listed = either("jobs", "list", "--created-by", "ann", "--entity", "document:42", "--template", "plain", "--json")
     assert [each["id"] for each in listed.data["jobs"]] == [job["id"]]
-    assert either("jobs", "list", "--created-by", "bob").err == "No jobs are like that.\n"
+    assert either("jobs", "list", "--created-by", "bob").err == "No such jobs.\n"
 
 
 def test_a_key_submits_once_and_stands_for_one_job(either: Mill) -> None:
@@ -58,6 +58,9 @@ def test_the_first_digits_of_an_id_are_enough(mill: Mill) -> None:
     assert mill("jobs", "cancel", "AAAAAAAA-00").out == f"Job {first} cancelled.\n"
     assert mill("jobs", "retry", "aaaaaaaa").code == 0
     assert mill("jobs", "events", "aaaaaaaa").code == 0
+    assert mill("jobs", "callbacks", "aaaaaaaa").code == 0
+    assert mill("issues", "list", "--job", "aaaaaaaa").code == 0
+    assert mill("ai", "calls", "--job", "aaaaaaaa").err == "No model was asked for this job.\n"
     several = mill("jobs", "show", "aaaaaa")
     assert several.code == 2
     assert "Several jobs begin with aaaaaa" in several.err
@@ -68,8 +71,8 @@ def test_a_list_goes_on_after_the_last_job_of_the_page_before(mill: Mill) -> Non
     mill("jobs", "submit", "plain", "document:a", "--count", "5")
     whole = [job["id"] for job in mill("jobs", "list", "--json").data["jobs"]]
     page = mill("jobs", "list", "--limit", "2")
-    assert f"--before {whole[1]}" in page.err
-    rest = mill("jobs", "list", "--before", whole[1], "--json").data["jobs"]
+    assert f"--after {whole[1]}" in page.err
+    rest = mill("jobs", "list", "--after", whole[1], "--json").data["jobs"]
     assert [job["id"] for job in rest] == whole[2:]
 
 

@@ -34,7 +34,7 @@ def test_a_changed_prompt_becomes_a_version_and_an_unchanged_one_does_not(either
     assert (second["version"], second["new"], second["description"], second["shared"]) == (2, True, "Adds up", False)
     listed = either("prompts", "list", "--json").data["prompts"]
     assert [(prompt["name"], prompt["version"]) for prompt in listed] == [("Ask", 2)]
-    versions = either("prompts", "versions", "Ask", "--json").data["prompts"]
+    versions = either("prompts", "versions", "Ask", "--json").data["versions"]
     assert [prompt["version"] for prompt in versions] == [2, 1]
     assert versions[0].keys() == KEYS
 
@@ -101,7 +101,8 @@ def test_an_unknown_prompt_is_wrong_use_with_a_suggestion(mill: Mill, command: t
 
 def test_two_versions_are_compared(mill: Mill) -> None:
     stored(mill, "Ask", "same\nold\n", "same\nnew\n", "same\nnewer\n")
-    assert mill("prompts", "diff", "Ask").out == "--- Ask@2\n+++ Ask@3\n@@ -1,2 +1,2 @@\n same\n-new\n+newer\n"
+    last = mill("prompts", "diff", "Ask")
+    assert (last.code, last.out) == (1, "--- Ask@2\n+++ Ask@3\n@@ -1,2 +1,2 @@\n same\n-new\n+newer\n")
     assert mill("prompts", "diff", "Ask", "1").out.startswith("--- Ask@1\n+++ Ask@3\n")
     change = mill("prompts", "diff", "Ask", "1", "2", "--json").data
     assert (change["old"]["version"], change["new"]["version"]) == (1, 2)

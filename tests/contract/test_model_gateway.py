@@ -377,10 +377,11 @@ def test_a_budget_is_kept_to_the_cent_and_says_so(bench: Bench) -> None:
 
 
 def test_what_is_on_its_way_counts_with_the_most_it_can_cost(bench: Bench) -> None:
-    gate = asyncio.Event()
+    asked, gate = asyncio.Event(), asyncio.Event()
 
     class Slow(Scripted):
         async def ask(self, call: ModelCall) -> Answer:
+            asked.set()
             await gate.wait()
             return await super().ask(call)
 
@@ -390,8 +391,7 @@ def test_what_is_on_its_way_counts_with_the_most_it_can_cost(bench: Bench) -> No
 
     async def play() -> None:
         first = asyncio.create_task(gateway.generate(request))
-        while not bench.calls():
-            await asyncio.sleep(0.01)
+        await asked.wait()
         with pytest.raises(Deferred):
             await gateway.generate(request)
         gate.set()

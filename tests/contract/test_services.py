@@ -209,10 +209,19 @@ def test_the_same_content_is_the_same_version(templates: Templates) -> None:
     assert templates.register(compiled(single_step())) == first
     changed = templates.register(compiled(make_plan([Draft(key="a", backoff=1.0)], name="single-step")))
     assert (first.version, changed.version) == (1, 2)
-    assert templates.register(compiled(single_step())) == first
     assert templates.find("single-step") == changed
     assert templates.find("single-step", 1) == first
     assert [each.template for each in templates.list()] == [changed]
+
+
+def test_an_older_text_stored_again_is_the_newest_version(templates: Templates) -> None:
+    """That is how a change is taken back, as often as people change their minds."""
+    old = compiled(single_step())
+    new = compiled(make_plan([Draft(key="a", backoff=1.0)], name="single-step"))
+    for version, text in enumerate([old, new, old, new, old], start=1):
+        assert templates.register(text).version == version
+        assert templates.register(text).version == version, "the same again is no news"
+    assert templates.plan(templates.find("single-step").id) == old.plan
 
 
 def test_a_plan_comes_back_as_it_was_compiled(templates: Templates) -> None:

@@ -4,27 +4,20 @@ import asyncio
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from datetime import datetime, timedelta
-from pathlib import Path
 from threading import Event, current_thread
 
 import pytest
 from sqlalchemy import select
 
-import docmill.steps.finish
-from docmill.db.database import Database
 from docmill.db.tables import jobs, workers
 from docmill.engine import failpoints
 from docmill.engine.batch import Batch
 from docmill.engine.lease import LeaseSettings
-from docmill.engine.worker import Worker, WorkerSettings
 from docmill.model.errors import DatabaseUnavailable
 from docmill.plugin import (
     ApplyContext,
     FollowUp,
-    Registry,
     RetryableError,
     StepContext,
     entity_loader,
@@ -36,10 +29,9 @@ from docmill.templates.catalogue import Catalogue
 from docmill.templates.compile import compile_template
 from docmill.templates.plan import Plan
 from docmill.testing.samples import Draft, make_plan
+from docmill.testing.serving import serving
 from docmill.testing.waiting import until
 from docmill.testing.world import World
-
-LEASE = LeaseSettings(duration=60.0, heartbeat=0.2, sweep=0.1)
 
 
 @step("endless")
@@ -80,36 +72,14 @@ steps:
   - {step_key: finish, type: FinishProcessing}
 """
 
-
-@contextmanager
-def serving(
-    database: Database,
-    run_dir: Path,
-    *,
-    drain: float = 0.2,
-    lease: LeaseSettings = LEASE,
-    read_patience: float = 60.0,
-) -> Iterator[tuple[Worker, "Future[None]"]]:
-    """A worker in a thread of its own, and its end."""
-    registry = Registry()
-    for module in (sys.modules[__name__], docmill.steps.finish):
-        registry.add_module(module)
-    settings = WorkerSettings(run_dir=run_dir, lease=lease, drain_seconds=drain, read_patience=read_patience)
-    worker = Worker(database, registry, settings)
-    with ThreadPoolExecutor(1) as thread:
-        end = thread.submit(lambda: asyncio.run(worker.run()))
-        try:
-            yield worker, end
-        finally:
-            if not end.done():
-                worker.stop()
+STEPS = sys.modules[__name__]
 
 
 def test_a_step_being_claimed_when_the_drain_begins_is_given_back_uncounted(world: World) -> None:
     job_id = world.submit(make_plan([Draft(key="a", step_type="endless")]))
     asked, begun = Event(), Event()
 
-    with serving(world.database, world.run_dir) as (worker, end):
+    with serving(world.database, world.run_dir, STEPS) as (worker, end):
 
         def meddle(point: str) -> None:
             if point == "drain.begun":
@@ -142,7 +112,7 @@ def test_a_worker_can_be_stopped_while_its_database_is_away(world: World) -> Non
 
     failpoints.hook(away)
     try:
-        with serving(world.database, world.run_dir) as (worker, end):
+        with serving(world.database, world.run_dir, STEPS) as (worker, end):
             assert failing.wait(30)
             worker.stop()
             with pytest.raises(DatabaseUnavailable):
@@ -156,7 +126,7 @@ def test_a_follow_up_that_the_compute_wanted_survives_a_failed_apply(world: Worl
     source = PARENT.replace("TYPE", step_type)
     world.template(make_plan([], name="child", finish=Draft(key="finish", step_type="FinishProcessing")))
     job_id = world.submit(compile_template(source, catalogue=Catalogue.permissive(), source="parent").plan)
-    with serving(world.database, world.run_dir):
+    with serving(world.database, world.run_dir, STEPS):
         until(lambda: world.job(job_id).status == "COMPLETED", 30.0, what="the job to complete")
         with world.looking() as connection:
             query = select(jobs.c.parent_job_id).where(jobs.c.id != job_id)
@@ -216,7 +186,7 @@ def test_a_worker_whose_loop_is_blocked_gives_up_its_steps_until_it_turns_again(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     job_id = world.submit(_plan("blocks"))
-    with serving(world.database, world.run_dir, lease=SHORT):
+    with serving(world.database, world.run_dir, STEPS, lease=SHORT):
         assert _running.wait(30)
         # Somebody else declares it dead and gives its step back.
         until(lambda: world.sweep(queues=()).dead, 30.0, what="the lease to run out")
@@ -229,7 +199,7 @@ def test_a_worker_whose_loop_is_blocked_gives_up_its_steps_until_it_turns_again(
 @pytest.mark.usefixtures("going")
 def test_a_worker_is_not_given_up_for_a_step_that_blocks_a_thread(world: World) -> None:
     job_id = world.submit(_plan("blocks a thread"))
-    with serving(world.database, world.run_dir, lease=SHORT):
+    with serving(world.database, world.run_dir, STEPS, lease=SHORT):
         assert _running.wait(30)
         began = _lease_ends(world)
         until(lambda: _lease_ends(world) - began > timedelta(seconds=3), 30.0, what="several leases to pass")
@@ -244,7 +214,7 @@ def test_loaders_that_hang_fail_their_own_steps_and_hold_up_no_others(world: Wor
     hanging = [world.new_job(_plan("looks")) for _ in range(3)]
     _hanging.update(job.entity_id for job in hanging)
     world.commit(Batch(submissions=hanging))
-    with serving(world.database, world.run_dir, lease=SHORT, read_patience=0.3):
+    with serving(world.database, world.run_dir, STEPS, lease=SHORT, read_patience=0.3):
         # More of them than there are threads that read.
         until(lambda: all(_asked[job.id] for job in hanging), 30.0, what="all of them to hang")
         healthy = world.submit(_plan("looks"))

@@ -23,7 +23,7 @@ def test_each_rule_is_reported_in_the_order_of_the_template() -> None:
     }
 
 
-def test_all_rules_hold() -> None:
+def test_a_check_passes_when_all_its_rules_hold() -> None:
     assert checked(a=True, b=1, c="text")["passed"] is True
 
 

@@ -1,37 +1,37 @@
 """`docmill ai`: what models were asked, what it cost, and how their breakers stand."""
 
 import sys
-from typing import Annotated, Any
+from datetime import timedelta
+from typing import Annotated, Any, Literal
 
 from cyclopts import App, Parameter, validators
 
-from docmill.cli.output import Json, print_json, print_table, printable, record, when
+from docmill.cli.options import Json, Limit
+from docmill.cli.output import note_page, print_json, print_table, printable, record, took, when
 
 app = App(name="ai", help="Look at calls to models, their cost, and their breakers.")
 breakers = App(name="breakers", help="Show the breakers of models, or close one by hand.")
 app.command(breakers)
-
-BY = ("day", "model", "template")
 
 
 @app.command
 def calls(
     *,
     job: Annotated[str | None, Parameter(metavar="JOB", help="Only calls of this job.", show_default=False)] = None,
-    limit: Annotated[
-        int, Parameter(metavar="N", help="At most this many.", validator=validators.Number(gte=1, lte=100_000))
-    ] = 50,
+    limit: Limit = 50,
     json: Json = False,
 ) -> int:
     """List calls to models, the newest first."""
     from docmill.cli.opening import opened
 
     with opened() as installation:
-        found = installation.model_use.calls(limit=limit, job_id=job)
+        found = installation.model_use.calls(
+            limit=limit, job_id=None if job is None else installation.jobs.find_id(job)
+        )
     if json:
         print_json({"calls": [record(call) for call in found]})
     elif found:
-        heads = ("time", "model", "outcome", "tokens in", "out", "cost", "took", "job", "step")
+        heads = ("ASKED", "MODEL", "OUTCOME", "TOKENS IN", "OUT", "COST", "TOOK", "JOB", "STEP")
         rows = [
             (
                 when(call.created_at),
@@ -40,22 +40,23 @@ def calls(
                 str(call.input_tokens),
                 str(call.output_tokens),
                 _cost(call.cost_nanos, known=call.priced),
-                f"{call.duration_ms / 1000:.1f} s",
+                took(timedelta(milliseconds=call.duration_ms)),
                 call.job_id or "",
                 printable(call.step_key or ""),
             )
             for call in found
         ]
-        print_table(heads, rows, give_way=("model", "step"))
+        print_table(heads, rows, give_way=("MODEL", "STEP"))
+        note_page(len(found), limit)
     else:
-        print("No model was asked yet.", file=sys.stderr)
+        print("No model was asked yet." if job is None else "No model was asked for this job.", file=sys.stderr)
     return 0
 
 
 @app.command
 def spend(
     *,
-    by: Annotated[str, Parameter(metavar="WHAT", help="Add up by day, model or template.")] = "day",
+    by: Annotated[Literal["day", "model", "template"], Parameter(metavar="WHAT", help="What to add up by.")] = "day",
     days: Annotated[
         int, Parameter(metavar="N", help="So many days back, today included.", validator=validators.Number(gte=1))
     ] = 30,
@@ -65,11 +66,7 @@ def spend(
 
     Days and months are those of UTC. A call of a process that died counts with the most it can have cost.
     """
-    from docmill.cli.errors import WrongUse
     from docmill.cli.opening import opened
-
-    if by not in BY:
-        raise WrongUse(f"--by is one of {', '.join(BY)}, not {by!r}.")
     from docmill.services.models import SpendBy
 
     with opened() as installation:
@@ -84,7 +81,7 @@ def spend(
         print_json({"by": by, "days": days, "spend": [record(row) for row in found], "budgets": budgets})
         return 0
     if found:
-        heads = (by, "calls", "failed", "tokens in", "out", "cost")
+        heads = (by.upper(), "CALLS", "FAILED", "TOKENS IN", "OUT", "COST")
         rows = [
             (
                 row.name,
@@ -96,12 +93,13 @@ def spend(
             )
             for row in found
         ]
-        print_table(heads, rows, give_way=(by,))
+        print_table(heads, rows, give_way=(by.upper(),))
     else:
         print(f"No model was asked in the last {days} days.", file=sys.stderr)
     for budget in budgets:
         limit = "no budget" if budget["limit_usd"] is None else f"of ${budget['limit_usd']:,.2f}"
-        print(f"this {budget['span']}: {_cost(budget['spent_nanos'])} ({limit})")
+        span = {"day": "today", "month": "this month"}[budget["span"]]
+        print(f"{span}: {_cost(budget['spent_nanos'])} ({limit})")
     if unpriced := sum(row.unpriced for row in found):
         print(
             f"note: {unpriced} calls count as free, their models have no known price; set ai.prices.", file=sys.stderr
@@ -119,7 +117,7 @@ def show_breakers(*, json: Json = False) -> int:
     if json:
         print_json({"breakers": [record(breaker) for breaker in found]})
     elif found:
-        heads = ("model", "state", "failures", "opened", "probe until")
+        heads = ("MODEL", "STATE", "FAILURES", "OPENED", "PROBE UNTIL")
         rows = [
             (
                 breaker.name,
@@ -130,7 +128,7 @@ def show_breakers(*, json: Json = False) -> int:
             )
             for breaker in found
         ]
-        print_table(heads, rows, give_way=("model",))
+        print_table(heads, rows, give_way=("MODEL",))
     else:
         print("No model has failed yet.", file=sys.stderr)
     return 0

@@ -1,9 +1,9 @@
 """The data of a resolution as people type it: JSON, a file, or keys one by one."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from docmill.cli.errors import WrongUse
+from docmill.cli.sources import read_text
 
 
 def parse_answer(*, data: str | None, file: str | None, entries: Sequence[str]) -> object:
@@ -14,7 +14,7 @@ def parse_answer(*, data: str | None, file: str | None, entries: Sequence[str]) 
     if data is not None:
         answer = _json(data, "--data")
     elif file is not None:
-        answer = _json(Path(file).read_text(), file)
+        answer = _json(read_text(file), file)
     for entry in entries:
         key, equals, text = entry.partition("=")
         if not equals or not key.strip():

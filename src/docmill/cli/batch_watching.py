@@ -1,6 +1,7 @@
 """Watching a batch: a bar in a terminal, a line per change in a log, a stream of JSON for programs."""
 
 import sys
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
@@ -8,16 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from docmill.cli.batch_text import batch_record, details, duration, standing
 from docmill.cli.job_text import percent
-from docmill.cli.output import console, print_json_line, printable
-from docmill.cli.watching import bar
+from docmill.cli.live import bar, drawn, note_idle
+from docmill.cli.output import print_json_line, printable
 from docmill.model.statuses import JobStatus
 
 if TYPE_CHECKING:
     from docmill.bootstrap import App as Installation
     from docmill.services.batch_views import BatchView
-
-_FRAMES = 8
-"""Redraws per second."""
 
 Tell = Callable[["BatchView"], None]
 
@@ -26,8 +24,8 @@ def watch_batch(installation: "Installation", batch_id: str, *, as_json: bool) -
     """Follow the batch to its end; 0 if all its jobs completed."""
     batches = installation.batches
     view = batches.get(batch_id)
-    if not as_json:
-        _note_idle(installation, view)
+    if not as_json and view.finished_at is None:
+        note_idle(installation)
     with _telling(view, as_json=as_json) as tell:
         for seen in batches.watch(view.id):
             if seen is not None:
@@ -41,20 +39,14 @@ def watch_batch(installation: "Installation", batch_id: str, *, as_json: bool) -
     return 0 if good else 1
 
 
-def _note_idle(installation: "Installation", view: "BatchView") -> None:
-    from docmill.services.workers import alive_workers
-
-    if view.finished_at is None and not alive_workers(installation.database):
-        print("note: no worker is alive; start one with `docmill worker`.", file=sys.stderr)
-
-
 @contextmanager
 def _telling(view: "BatchView", *, as_json: bool) -> Iterator[Tell]:
     if as_json:
         yield lambda seen: print_json_line({"type": "batch", "batch": batch_record(seen)})
     elif sys.stderr.isatty():
-        with _live(view) as tell:
-            yield tell
+        shown = deque([view], maxlen=1)
+        with drawn(lambda console: drawing(shown[0], console.width)):
+            yield shown.append
     else:
         yield _print_line
 
@@ -62,28 +54,6 @@ def _telling(view: "BatchView", *, as_json: bool) -> Iterator[Tell]:
 def _print_line(view: "BatchView") -> None:
     clock = datetime.now().astimezone().strftime("%H:%M:%S")
     print(printable(f"{clock} {percent(view.progress)} {standing(view)}"), file=sys.stderr, flush=True)
-
-
-@contextmanager
-def _live(view: "BatchView") -> Iterator[Tell]:
-    """A bar on stderr, redrawn while it changes, gone at the end."""
-    from rich.live import Live
-
-    shown = [view]
-    target = console(sys.stderr)
-
-    def tell(seen: "BatchView") -> None:
-        shown[0] = seen
-
-    with Live(
-        get_renderable=lambda: drawing(shown[0], target.width),
-        console=target,
-        refresh_per_second=_FRAMES,
-        transient=True,
-        redirect_stdout=False,
-        redirect_stderr=False,
-    ):
-        yield tell
 
 
 def drawing(view: "BatchView", width: int) -> Any:

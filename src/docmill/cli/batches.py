@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter, validators
 
-from docmill.cli.output import Json, counted, print_json, print_json_line, record
+from docmill.cli.options import Fresh, Json, Limit, Metadata, Statuses, TemplateName, Watch
+from docmill.cli.output import counted, note_page, print_json, print_json_line, record
 from docmill.model.statuses import JobStatus
 
 if TYPE_CHECKING:
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\
 Examples:
-  docmill batch submit invoice document:1 document:2 --wait
+  docmill batch submit invoice document:1 document:2 --watch
   docmill batch submit invoice --from entities.txt --limit 50 --title March
   ls scans | sed 's/^/document:/' | docmill batch submit invoice --from -
   docmill batch results BATCH --step total --json
@@ -22,25 +23,11 @@ Examples:
 app = App(name="batch", help="Submit many jobs at once, so many of them active at a time.")
 
 BatchId = Annotated[str, Parameter(name="BATCH", help="The batch's id.")]
-Wait = Annotated[bool, Parameter(negative="", help="Follow it to its end, as `batch watch` does.")]
-Statuses = Annotated[
-    tuple[JobStatus, ...],
-    Parameter(
-        name="--status",
-        metavar="STATUS",
-        negative="",
-        consume_multiple=False,
-        show_default=False,
-        help="Only jobs with this status; may be given several times.",
-    ),
-]
 
 
 @app.command(usage="docmill batch submit [OPTIONS] TEMPLATE (ENTITY... | --from FILE)", help_epilogue=EXAMPLES)
 def submit(
-    template: Annotated[
-        str, Parameter(name="TEMPLATE", help="Name of a stored template; NAME@VERSION for an old one.")
-    ],
+    template: TemplateName,
     entities: Annotated[
         tuple[str, ...], Parameter(name="ENTITY", help="What the jobs are about, as TYPE:ID. One job each.")
     ] = (),
@@ -57,22 +44,14 @@ def submit(
     limit: Annotated[int, Parameter(metavar="N", help="How many jobs may be active at once.")] = 10,
     title: Annotated[str, Parameter(metavar="TEXT", help="Of the batch, for people.")] = "",
     priority: Annotated[int, Parameter(metavar="N", help="Of its jobs, -100 to 100; higher goes first.")] = 0,
-    metadata: Annotated[
-        tuple[str, ...],
-        Parameter(
-            metavar="DATA",
-            negative="",
-            consume_multiple=False,
-            help="For every job: a JSON object, key=text or key:=JSON; may be given several times.",
-        ),
-    ] = (),
+    metadata: Metadata = (),
     id: Annotated[
         str | None, Parameter(metavar="UUID", help="Id of the batch: submitting it twice is submitting it once.")
     ] = None,
     skip_active: Annotated[
         bool, Parameter(negative="", help="Leave out entities that have an active job instead of refusing them.")
     ] = False,
-    wait: Wait = False,
+    watch: Watch = False,
     json: Json = False,
 ) -> int:
     """Submit one job for each entity, all or none, and let so many of them be active at once.
@@ -101,20 +80,18 @@ def submit(
             from docmill.cli.batch_text import batch_record
 
             answer = {"template": record(version), "batch": batch_record(batch), "skipped": skipped}
-            (print_json_line if wait else print_json)({"type": "submitted", **answer} if wait else answer)
+            (print_json_line if watch else print_json)({"type": "submitted", **answer} if watch else answer)
         else:
             print(batch.id)
             if skipped:
                 print(f"note: {counted(skipped, 'job')} left out: the entity has an active one.", file=sys.stderr)
-        return _watch(installation, batch.id, json=json) if wait else 0
+        return _watch(installation, batch.id, json=json) if watch else 0
 
 
 @app.command(name="list")
 def list_batches(
     *,
-    limit: Annotated[
-        int, Parameter(metavar="N", help="At most this many.", validator=validators.Number(gte=1, lte=1_000))
-    ] = 20,
+    limit: Limit = 50,
     json: Json = False,
 ) -> int:
     """List batches, the newest first."""
@@ -127,8 +104,7 @@ def list_batches(
         print_json({"batches": [batch_record(batch) for batch in found]})
     elif found:
         batch_table(found)
-        if len(found) == limit:
-            print(f"note: the newest {limit}; there may be more, see --limit.", file=sys.stderr)
+        note_page(len(found), limit)
     else:
         print("No batches yet. `docmill batch submit` starts one.", file=sys.stderr)
     return 0
@@ -158,7 +134,7 @@ def results(
         str | None, Parameter(metavar="KEY", help="The step whose result is wanted; the finish step if not given.")
     ] = None,
     status: Statuses = (),
-    after: Annotated[str | None, Parameter(metavar="JOB", help="Go on after this job.")] = None,
+    after: Annotated[str | None, Parameter(metavar="JOB", help="Go on after this one: the next page.")] = None,
     limit: Annotated[
         int | None,
         Parameter(metavar="N", help="At most this many; all if not given.", validator=validators.Number(gte=1)),
@@ -174,6 +150,7 @@ def results(
 
     page_size, left = 500, limit
     with opened() as installation:
+        after = None if after is None else installation.jobs.find_id(after)
         while left is None or left > 0:
             asked = page_size if left is None else min(page_size, left)
             page = installation.batches.results(batch, step=step, statuses=status, after=after, limit=asked)
@@ -227,10 +204,8 @@ def retry(
     /,
     *,
     status: Statuses = (JobStatus.FAILED,),
-    fresh: Annotated[
-        bool, Parameter(negative="", help="Compute again what was paid for; otherwise stored results are used.")
-    ] = False,
-    wait: Wait = False,
+    fresh: Fresh = False,
+    watch: Watch = False,
     json: Json = False,
 ) -> int:
     """Run the failed jobs of a batch again, within its limit.
@@ -245,13 +220,13 @@ def retry(
         view = installation.batches.get(batch)
         if json:
             answer = {"batch": batch_record(view), **record(retried)}
-            (print_json_line if wait else print_json)({"type": "retried", **answer} if wait else answer)
+            (print_json_line if watch else print_json)({"type": "retried", **answer} if watch else answer)
         else:
             print(f"{counted(retried.again, 'job')} of batch {view.id} run{'s' * (retried.again == 1)} again.")
             if retried.passed_over:
                 names = ", ".join(retried.passed_over[:10])
                 print(f"note: passed over, since they have another active job: {names}.", file=sys.stderr)
-        return _watch(installation, view.id, json=json) if wait else 0
+        return _watch(installation, view.id, json=json) if watch else 0
 
 
 @app.command

@@ -7,7 +7,8 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from docmill.cli.errors import EXIT_FAILED, WrongUse
-from docmill.cli.output import Json, print_json, print_table, printable, record, styled, when
+from docmill.cli.options import JobId, Json
+from docmill.cli.output import print_json, print_table, printable, record, styled, when
 from docmill.cli.sources import STDIN
 
 MOST_READ = 16 * 1024 * 1024
@@ -49,12 +50,12 @@ def callback(
     return 0 if answer.success else EXIT_FAILED
 
 
-def list_callbacks(job: Annotated[str, Parameter(name="JOB", help="The job's id.")], /, *, json: Json = False) -> int:
+def list_callbacks(job: JobId, /, *, json: Json = False) -> int:
     """List the callbacks that came for a job, and what became of each."""
     from docmill.cli.opening import opened
 
     with opened() as installation:
-        found = installation.callbacks.list(installation.jobs.get(job).summary.id)
+        found = installation.callbacks.list(installation.jobs.find_id(job))
     if json:
         print_json({"callbacks": [record(view) for view in found]})
     elif found:

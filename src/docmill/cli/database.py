@@ -2,7 +2,8 @@
 
 from cyclopts import App
 
-from docmill.cli.output import Json, print_json
+from docmill.cli.options import Json
+from docmill.cli.output import print_json
 
 app = App(name="db", help="Look at the database schema and bring it up to date.")
 

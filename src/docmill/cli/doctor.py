@@ -3,7 +3,8 @@
 import sys
 from typing import TYPE_CHECKING
 
-from docmill.cli.output import Json, counted, print_drawn, print_json, printable, record, styled
+from docmill.cli.options import Json
+from docmill.cli.output import counted, print_drawn, print_json, printable, record, styled
 
 if TYPE_CHECKING:
     from docmill.db.database import Database

@@ -7,6 +7,8 @@ import traceback
 from docmill.model.errors import DocmillError, InvalidInput, NotFound
 
 EXIT_FAILED = 1
+EXIT_DIFFERENT = 1
+"""Of the commands called `diff`, as the one of that name has it: 0 the same, 1 different, 2 trouble."""
 EXIT_WRONG_USE = 2
 EXIT_INTERRUPTED = 130
 EXIT_PIPE = 141

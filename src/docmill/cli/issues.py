@@ -3,12 +3,19 @@
 import sys
 from typing import Annotated, Literal
 
-from cyclopts import App, Parameter, validators
+from cyclopts import App, Parameter
 
 from docmill.cli.errors import WrongUse
 from docmill.cli.issue_text import details, issue_table
-from docmill.cli.output import Json, print_json, record
+from docmill.cli.options import Json, Limit
+from docmill.cli.output import note_page, print_json, record
 from docmill.model.issues import IssueAction, IssueSeverity, IssueStatus
+
+_RESOLVE_EXAMPLES = """\
+Examples:
+  docmill issues resolve ISSUE --set total=110 --note "as printed"
+  docmill issues resolve ISSUE --data '{"total": 110, "currency": "EUR"}'
+  docmill issues resolve ISSUE --action fail --note "not our invoice\""""
 
 app = App(name="issues", help="See what people must look at, and resolve it.")
 
@@ -29,14 +36,13 @@ def list_issues(
     job: Annotated[str | None, Parameter(metavar="JOB", help="Only those of this job.")] = None,
     blocking: Annotated[bool | None, Parameter(help="Only those a job waits for; or only the others.")] = None,
     order: Annotated[Literal["newest", "severity"], Parameter(metavar="ORDER", help="What comes first.")] = "newest",
-    limit: Annotated[
-        int, Parameter(metavar="N", help="At most this many.", validator=validators.Number(gte=1, lte=100_000))
-    ] = 50,
-    after: Annotated[str | None, Parameter(metavar="ISSUE", help="Go on behind this one: the next page.")] = None,
+    limit: Limit = 50,
+    after: Annotated[str | None, Parameter(metavar="ISSUE", help="Go on after this one: the next page.")] = None,
     json: Json = False,
 ) -> int:
     """List open issues, the newest first."""
     from docmill.cli.opening import opened
+    from docmill.services.submission import entity_of
 
     if unassigned and assigned_to is not None:
         raise WrongUse("--assigned-to and --unassigned exclude each other; give one of them.")
@@ -45,8 +51,8 @@ def list_issues(
             status=None if all else IssueStatus.OPEN,
             severity=severity,
             assigned_to="" if unassigned else assigned_to,
-            entity=None if entity is None else _entity(entity),
-            job_id=job,
+            entity=None if entity is None else entity_of(entity),
+            job_id=None if job is None else installation.jobs.find_id(job),
             blocking=blocking,
             order=order,
             limit=limit,
@@ -56,8 +62,7 @@ def list_issues(
         print_json({"issues": [record(issue) for issue in found]})
     elif found:
         issue_table(found)
-        if len(found) == limit:
-            print(f"note: there may be more; go on with --after {found[-1].id}.", file=sys.stderr)
+        note_page(len(found), limit, found[-1].id)
     else:
         print("No such issues." if all or after else "No open issues.", file=sys.stderr)
     return 0
@@ -77,7 +82,7 @@ def show(issue: IssueId, /, *, json: Json = False) -> int:
     return 0
 
 
-@app.command(name="open")
+@app.command(name="open", usage="docmill issues open [OPTIONS] TITLE (--entity TYPE:ID | --job JOB)")
 def open_issue(
     title: Annotated[str, Parameter(name="TITLE", help="What is wrong, in a line.")],
     /,
@@ -95,14 +100,15 @@ def open_issue(
     It blocks nothing; `docmill jobs cancel` stops a job.
     """
     from docmill.cli.opening import opened
+    from docmill.services.submission import entity_of
 
     with opened() as installation:
         view = installation.issues.open(
             title=title,
             code=code,
             severity=severity,
-            entity=None if entity is None else _entity(entity),
-            job_id=job,
+            entity=None if entity is None else entity_of(entity),
+            job_id=None if job is None else installation.jobs.find_id(job),
             assigned_to=assign_to,
             by=by or _me(),
         )
@@ -113,7 +119,7 @@ def open_issue(
     return 0
 
 
-@app.command
+@app.command(usage="docmill issues assign [OPTIONS] ISSUE (NAME | --nobody)")
 def assign(
     issue: IssueId,
     name: Annotated[str | None, Parameter(name="NAME", help="Who looks after it; leave out with --nobody.")] = None,
@@ -136,7 +142,7 @@ def assign(
     return 0
 
 
-@app.command
+@app.command(help_epilogue=_RESOLVE_EXAMPLES)
 def resolve(
     issue: IssueId,
     /,
@@ -144,7 +150,9 @@ def resolve(
     data: Annotated[
         str | None, Parameter(metavar="JSON", help="The answer, as JSON.", allow_leading_hyphen=True)
     ] = None,
-    data_file: Annotated[str | None, Parameter(metavar="FILE", help="The answer, from a JSON file.")] = None,
+    data_file: Annotated[
+        str | None, Parameter(metavar="FILE", help="The answer, from a JSON file; - is stdin.")
+    ] = None,
     set: Annotated[
         tuple[str, ...],
         Parameter(
@@ -165,11 +173,6 @@ def resolve(
 
     continue: the step completes; the data corrects its result key by key, or is the result if the step has none of
     its own. retry: the step runs again. fail: the step fails, with the note as the reason.
-
-    For example:
-      docmill issues resolve ISSUE --set total=110 --note "as printed"
-      docmill issues resolve ISSUE --data '{"total": 110, "currency": "EUR"}'
-      docmill issues resolve ISSUE --action fail --note "not our invoice"
     """
     from docmill.cli.answers import parse_answer
     from docmill.cli.opening import opened
@@ -183,13 +186,6 @@ def resolve(
     else:
         print(f"Issue {view.id} is resolved." + (f" Job {job.id} is {job.status}." if job and view.blocking else ""))
     return 0
-
-
-def _entity(text: str) -> tuple[str, str]:
-    kind, colon, name = text.partition(":")
-    if not (kind and colon and name):
-        raise WrongUse(f"An entity is written TYPE:ID, such as document:42, not {text!r}.")
-    return kind, name
 
 
 def _me() -> str | None:

@@ -8,7 +8,8 @@ from cyclopts import Parameter, validators
 from docmill.cli.board import job_change, step_changes
 from docmill.cli.errors import EXIT_FAILED
 from docmill.cli.job_text import error_text
-from docmill.cli.output import Json, print_json, print_json_line, printable, record, when
+from docmill.cli.options import JobId, Json
+from docmill.cli.output import print_json, print_json_line, printable, record, when
 
 if TYPE_CHECKING:
     from docmill.bootstrap import App as Installation
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def events(
-    job: Annotated[str, Parameter(name="JOB", help="The job's id, or its first digits.")],
+    job: JobId,
     /,
     *,
     after: Annotated[

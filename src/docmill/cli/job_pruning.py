@@ -5,7 +5,8 @@ from typing import Annotated
 from cyclopts import Parameter, validators
 
 from docmill.cli.errors import WrongUse
-from docmill.cli.output import Json, counted, print_json
+from docmill.cli.options import Json
+from docmill.cli.output import counted, print_json
 from docmill.model.statuses import FINISHED_JOBS, JobStatus
 
 
@@ -24,7 +25,8 @@ def prune(
     ] = (),
     dry_run: Annotated[bool, Parameter(negative="", help="Only count them.")] = False,
     limit: Annotated[
-        int | None, Parameter(metavar="N", help="At most this many.", validator=validators.Number(gte=1))
+        int | None,
+        Parameter(metavar="N", help="At most this many; all if not given.", validator=validators.Number(gte=1)),
     ] = None,
     json: Json = False,
 ) -> int:
@@ -48,6 +50,6 @@ def prune(
     elif dry_run:
         print(f"{counted(pruned.jobs, 'job')} would be deleted.")
     else:
-        emptied = f" and {counted(pruned.batches, 'emptied batch').replace('batchs', 'batches')}" * bool(pruned.batches)
-        print(f"Deleted {counted(pruned.jobs, 'job')}{emptied}.")
+        batches = counted(pruned.batches, "emptied batch", "emptied batches")
+        print(f"Deleted {counted(pruned.jobs, 'job')}{f' and {batches}' if pruned.batches else ''}.")
     return 0

@@ -154,7 +154,7 @@ def _note(step: "StepView") -> str:
     if step.model is not None:
         notes.append(f"model {step.model}")
     if step.crashes:
-        notes.append(counted(step.crashes, "crash").replace("crashs", "crashes"))
+        notes.append(counted(step.crashes, "crash", "crashes"))
     if step.due_at is not None and step.due_at > datetime.now(UTC):
         notes.append(f"due in {took(step.due_at - datetime.now(UTC))}")
     return ", ".join(notes)

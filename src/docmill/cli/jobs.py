@@ -4,13 +4,14 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
-from cyclopts import App, Parameter, validators
+from cyclopts import App, Parameter
 
 from docmill.cli import job_events, job_pruning
 from docmill.cli.errors import EXIT_FAILED, WrongUse
 from docmill.cli.issue_text import waits_for
 from docmill.cli.job_text import details, job_record, job_table
-from docmill.cli.output import Json, counted, print_json, print_json_line, record
+from docmill.cli.options import Fresh, JobId, Json, Limit, Metadata, TemplateName, Watch
+from docmill.cli.output import counted, note_page, print_json, print_json_line, record
 from docmill.model.statuses import JobStatus
 
 if TYPE_CHECKING:
@@ -21,15 +22,10 @@ MOST_JOBS = 100_000
 
 app = App(name="jobs", help="Submit jobs, follow them, cancel them, retry them.")
 
-JobId = Annotated[str, Parameter(name="JOB", help="The job's id, or its first digits.")]
-Watch = Annotated[bool, Parameter(negative="", help="Follow it to its end, as `jobs watch` does.")]
-
 
 @app.command(usage="docmill jobs submit [OPTIONS] TEMPLATE ENTITY...")
 def submit(
-    template: Annotated[
-        str, Parameter(name="TEMPLATE", help="Name of a stored template; NAME@VERSION for an old one.")
-    ],
+    template: TemplateName,
     entities: Annotated[
         tuple[str, ...],
         Parameter(name="ENTITY", required=True, help="What the job is about, as TYPE:ID. One job each."),
@@ -38,15 +34,7 @@ def submit(
     *,
     title: Annotated[str, Parameter(metavar="TEXT", help="For people.")] = "",
     priority: Annotated[int, Parameter(metavar="N", help="-100 to 100; higher goes first.")] = 0,
-    metadata: Annotated[
-        tuple[str, ...],
-        Parameter(
-            metavar="DATA",
-            negative="",
-            consume_multiple=False,
-            help="A JSON object, key=text or key:=JSON; may be given several times.",
-        ),
-    ] = (),
+    metadata: Metadata = (),
     document: Annotated[
         tuple[str, ...],
         Parameter(
@@ -129,12 +117,8 @@ def list_jobs(
     entity: Annotated[str | None, Parameter(metavar="TYPE:ID", help="Only jobs about this entity.")] = None,
     batch: Annotated[str | None, Parameter(metavar="ID", help="Only jobs of this batch.")] = None,
     created_by: Annotated[str | None, Parameter(metavar="NAME", help="Only jobs that this one submitted.")] = None,
-    before: Annotated[
-        str | None, Parameter(metavar="JOB", help="The page after this job, the last one of the page before.")
-    ] = None,
-    limit: Annotated[
-        int, Parameter(metavar="N", help="At most this many.", validator=validators.Number(gte=1, lte=100_000))
-    ] = 50,
+    after: Annotated[str | None, Parameter(metavar="JOB", help="Go on after this one: the next page.")] = None,
+    limit: Limit = 50,
     json: Json = False,
 ) -> int:
     """List jobs, the newest first."""
@@ -152,16 +136,15 @@ def list_jobs(
         created_by=created_by,
     )
     with opened() as installation:
-        last = None if before is None else installation.jobs.find_id(before)
+        last = None if after is None else installation.jobs.find_id(after)
         found = installation.jobs.list(only, before=last, limit=limit)
     if json:
         print_json({"jobs": [record(job) for job in found]})
     elif found:
         job_table(found)
-        if len(found) == limit:
-            print(f"note: {limit} are shown; for more: --before {found[-1].id}, or --limit.", file=sys.stderr)
-    elif only != JobFilter() or before is not None:
-        print("No jobs are like that.", file=sys.stderr)
+        note_page(len(found), limit, found[-1].id)
+    elif only != JobFilter() or after is not None:
+        print("No such jobs.", file=sys.stderr)
     else:
         print("No jobs yet. `docmill jobs submit` starts one.", file=sys.stderr)
     return 0
@@ -270,9 +253,7 @@ def retry(
         str | None, Parameter(name="--from", metavar="KEY", help="From this step on: it and all later groups.")
     ] = None,
     all_: Annotated[bool, Parameter(name="--all", negative="", help="From the start.")] = False,
-    fresh: Annotated[
-        bool, Parameter(negative="", help="Compute again what was paid for; otherwise stored results are used.")
-    ] = False,
+    fresh: Fresh = False,
     watch: Watch = False,
     json: Json = False,
 ) -> int:

@@ -4,16 +4,11 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
-
-from cyclopts import Parameter
+from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
-
-Json = Annotated[bool, Parameter(name="--json", negative="", help="Print JSON on stdout.")]
-"""The option every command has."""
 
 STYLES = {
     "COMPLETED": "green",
@@ -143,6 +138,13 @@ def took(length: timedelta | None) -> str:
     return f"{hours} h {minutes:02} min" if hours else f"{minutes} min {seconds:02} s"
 
 
-def counted(number: int, noun: str) -> str:
-    """`1 step`, `2 steps`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+def note_page(shown: int, limit: int, last: str | None = None) -> None:
+    """When a page is full, say on stderr how to see more of the list."""
+    if shown == limit:
+        ways = f"--after {last}, or --limit" if last else "--limit"
+        print(f"note: {shown} are shown; for more: {ways}.", file=sys.stderr)
+
+
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """`1 step`, `2 steps`; the plural is given where an s does not make it."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

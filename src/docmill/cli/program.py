@@ -14,18 +14,23 @@ from docmill.cli.sources import STDIN
 
 EXAMPLES = """\
 Examples:
-  docmill templates import invoice.yaml      store a template
-  docmill prompts set InvoiceTotal ask.txt   store what a model is asked
-  docmill jobs submit invoice document:42    start a job for one document
-  docmill worker                             run what is due, until Ctrl-C
-  docmill jobs list                          see how jobs stand
-  docmill batch submit invoice --from list   start many, so many at a time
-  docmill issues list                        see what people must look at
-  docmill doctor                             see whether all is well
+  docmill templates import invoice.yaml        store a template
+  docmill prompts set InvoiceTotal ask.txt     store what a model is asked
+  docmill jobs submit invoice document:42      start a job for one document
+  docmill worker                               run what is due, until Ctrl-C
+  docmill jobs list                            see how jobs stand
+  docmill batch submit invoice --from list     start many, so many at a time
+  docmill issues list                          see what people must look at
+  docmill doctor                               see whether all is well
 
 Every command takes --json, which prints JSON on stdout. Settings come from
 docmill.yaml in this folder and from DOCMILL_* variables; state is kept in
 DOCMILL_HOME (~/.docmill). Exit codes: 0 done, 1 something failed, 2 wrong use."""
+
+ORDER = ("templates", "prompts", "jobs", "batch", "worker", "issues", "callback", "ai", "db", "doctor")
+"""Of the commands in the help: as a person comes to need them."""
+_FILE_COMMANDS = ("templates", "prompts", "callback")
+_FILE_OPTIONS = ("--from", "--data-file")
 
 
 def build() -> App:
@@ -38,13 +43,16 @@ def build() -> App:
         help_formatter=HelpText(),
         version=f"docmill {__version__}",
     )
-    for group in (templates.app, prompts.app, jobs.app, batches.app, issues.app, ai.app, database.app):
+    jobs.app.command(callbacks.list_callbacks, name="callbacks")
+    groups = (templates.app, prompts.app, jobs.app, batches.app, issues.app, ai.app, database.app)
+    for group in groups:
         group.help_epilogue = ""
         app.command(group)
-    jobs.app.command(callbacks.list_callbacks, name="callbacks")
-    app.command(callbacks.callback, name="callback", help_epilogue="")
+    app.command(callbacks.callback, name="callback", help_epilogue="", usage="docmill callback [OPTIONS] [FILE]")
     app.command(worker.run_worker, name="worker", help_epilogue="")
     app.command(doctor.doctor, name="doctor", help_epilogue="")
+    for place, name in enumerate(ORDER):
+        app[name].sort_key = place
     app.register_install_completion_command(
         help="Install the completion of commands and options for this shell (bash, zsh, fish).", help_epilogue=""
     )
@@ -74,24 +82,25 @@ def run(arguments: Sequence[str]) -> int:
 
 def _call(arguments: Sequence[str], *, as_json: bool) -> int:
     app = build()
-    # A lone dash is stdin; the parser would take it for an option.
-    if arguments and arguments[0] in ("templates", "prompts", "callback"):
-        arguments = [STDIN if word == "-" else word for word in arguments]
-    if arguments and arguments[0] == "batch":
-        before = ["", *arguments]
-        arguments = [
-            STDIN if (option, word) == ("--from", "-") else word
-            for option, word in zip(before, arguments, strict=False)
-        ]
     app.suppress_keyboard_interrupt = False
     try:
-        result = app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
+        result = app(_with_stdin(arguments), exit_on_error=False, print_error=False, result_action="return_value")
     except CycloptsError as error:
         command = " ".join(["docmill", *(error.command_chain or ())])
         message = " ".join(str(error).split())
         report(WrongUse(f"{message} See `{command} --help`."), as_json=as_json)
         return EXIT_WRONG_USE
     return result if isinstance(result, int) else 0
+
+
+def _with_stdin(arguments: Sequence[str]) -> list[str]:
+    """A lone dash that stands for a file becomes the name of stdin; the parser would take it for an option."""
+    takes_files = bool(arguments) and arguments[0] in _FILE_COMMANDS
+    before = ["", *arguments]
+    return [
+        STDIN if word == "-" and (takes_files or option in _FILE_OPTIONS) else word
+        for option, word in zip(before, arguments, strict=False)
+    ]
 
 
 def _before_delimiter(arguments: Sequence[str]) -> Sequence[str]:

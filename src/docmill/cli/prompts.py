@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
-from docmill.cli.errors import EXIT_WRONG_USE, WrongUse, report
-from docmill.cli.output import Json, counted, print_json, print_table, print_text, printable, record, when
+from docmill.cli.errors import EXIT_DIFFERENT, EXIT_WRONG_USE, WrongUse, report
+from docmill.cli.options import Json
+from docmill.cli.output import counted, print_json, print_table, print_text, printable, record, when
 from docmill.cli.sources import STDIN, parse_version, read_text, split_version
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ def versions(name: Name, /, *, shared: Shared = False, json: Json = False) -> in
     with opened() as installation:
         found = _prompts(installation, shared).versions(name)
     if json:
-        print_json({"prompts": [_record(prompt) for prompt in found]})
+        print_json({"versions": [_record(prompt) for prompt in found]})
     else:
         rows = [(str(p.version), p.description, p.created_by or "", when(p.created_at), p.id) for p in found]
         print_table(("VERSION", "DESCRIPTION", "BY", "STORED", "ID"), rows, give_way=("DESCRIPTION", "BY"))
@@ -149,7 +150,10 @@ def diff(
     shared: Shared = False,
     json: Json = False,
 ) -> int:
-    """Show what changed between two versions, as a unified diff."""
+    """Show what changed between two versions, as a unified diff.
+
+    Exit code 0 if they have the same text, 1 if they differ.
+    """
     from docmill.cli.opening import opened
 
     before, after = (text if text is None else parse_version(text, "write a number, such as 1") for text in (old, new))
@@ -161,7 +165,7 @@ def diff(
         print_text(change.text)
     else:
         print(f"Versions {change.old.version} and {change.new.version} have the same text.", file=sys.stderr)
-    return 0
+    return EXIT_DIFFERENT if change.text else 0
 
 
 @app.command(help_epilogue=_RENDER_EXAMPLES)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from docmill.cli.errors import EXIT_FAILED, WrongUse
+from docmill.cli.errors import EXIT_DIFFERENT, WrongUse
 from docmill.cli.output import print_json, printable, record
 from docmill.cli.template_files import compiled_source, one_source
 from docmill.cli.template_names import find_template, is_version, looks_like_file
@@ -12,9 +12,6 @@ if TYPE_CHECKING:
     from docmill.bootstrap import App as Installation
     from docmill.services.templates import Templates, TemplateVersion
     from docmill.templates.plan import Plan
-
-DIFFERENT = EXIT_FAILED
-"""As `diff` has it: 0 the same, 1 different, 2 trouble."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +55,7 @@ def tell(old: Side, new: Side, *, json: bool) -> int:
         print(f"{heading}:" if changes else f"{heading}: no difference")
         for change in changes:
             print(f"  {printable(str(change))}")
-    return DIFFERENT if changes else 0
+    return EXIT_DIFFERENT if changes else 0
 
 
 def _side(installation: "Installation", word: str, family: str) -> Side:

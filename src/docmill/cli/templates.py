@@ -7,7 +7,8 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from docmill.cli.errors import EXIT_WRONG_USE, WrongUse, report
-from docmill.cli.output import Json, counted, print_json, print_table, record, when
+from docmill.cli.options import Json
+from docmill.cli.output import counted, print_json, print_table, record, when
 from docmill.cli.template_changes import sides, tell
 from docmill.cli.template_files import (
     FILES_HELP,
@@ -101,7 +102,7 @@ def show(
     return 0
 
 
-@app.command(name="import", usage="docmill templates import [OPTIONS] FILE...")
+@app.command(name="import", usage="docmill templates import [OPTIONS] (FILE... | --shipped NAME)")
 def import_templates(
     files: Annotated[tuple[str, ...], Parameter(name="FILE", help=FILES_HELP, show_default=False)] = (),
     /,
@@ -298,7 +299,7 @@ def uses(
     return 0
 
 
-@app.command
+@app.command(usage="docmill templates shipped [OPTIONS] [NAME]")
 def shipped(
     name: Annotated[str | None, Parameter(name="NAME", help="Print this one as YAML.", show_default=False)] = None,
     /,

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from docmill.cli.board import Board, job_change, step_changes
 from docmill.cli.job_events import event_record
 from docmill.cli.job_text import details, error_text, job_record, job_table, percent
-from docmill.cli.output import console, counted, print_json_line, printable, styled, table
+from docmill.cli.live import bar, drawn, note_idle
+from docmill.cli.output import counted, print_json_line, printable, styled, table
 from docmill.model.statuses import JobStatus, StepStatus
 
 if TYPE_CHECKING:
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 
 _ROOMY = 100
 """Columns from which a board of many jobs also shows which steps run."""
-_FRAMES = 8
-"""Redraws per second."""
 
 
 class Progress(Protocol):
@@ -42,8 +41,8 @@ def watch_jobs(
     jobs = installation.jobs
     views = [jobs.get(job_id) for job_id in dict.fromkeys(job_ids)]
     versions = {view.summary.id: view.version for view in views}
-    if not as_json:
-        _note_idle(installation, views)
+    if not as_json and any(not view.summary.status.finished for view in views):
+        note_idle(installation)
     with _progress(views, as_json=as_json) as progress:
         if after is None:
             progress.begin(views)
@@ -61,20 +60,13 @@ def watch_jobs(
     return 0 if good else 1
 
 
-def _note_idle(installation: "Installation", views: "Sequence[JobView]") -> None:
-    from docmill.services.workers import alive_workers
-
-    unfinished = any(not view.summary.status.finished for view in views)
-    if unfinished and not alive_workers(installation.database):
-        print("note: no worker is alive; start one with `docmill worker`.", file=sys.stderr)
-
-
 @contextmanager
 def _progress(views: "Sequence[JobView]", *, as_json: bool) -> Iterator[Progress]:
     if as_json:
         yield _JsonLines()
     elif sys.stderr.isatty():
-        with _live(Board(views)) as board:
+        board = Board(views)
+        with drawn(lambda console: _drawing(board, console.height, console.width)):
             yield board
     else:
         yield _Lines(name_jobs=len(views) > 1)
@@ -123,32 +115,9 @@ class _Lines:
         print(printable(line), file=sys.stderr, flush=True)
 
 
-@contextmanager
-def _live(board: Board) -> Iterator[Board]:
-    """The board drawn on stderr, redrawn while it changes, gone at the end."""
-    from rich.live import Live
-
-    target = console(sys.stderr)
-    with Live(
-        get_renderable=lambda: _drawing(board, target.height, target.width),
-        console=target,
-        refresh_per_second=_FRAMES,
-        transient=True,
-        redirect_stdout=False,
-        redirect_stderr=False,
-    ):
-        yield board
-
-
 def _drawing(board: Board, height: int, width: int) -> Any:
     jobs = list(board.jobs.values())
     return _one_job(jobs[0], height, width) if len(jobs) == 1 else _many_jobs(board, height, width)
-
-
-def bar(settled: int, total: int, width: int) -> str:
-    """Progress as a line of this width."""
-    done = width * settled // max(total, 1)
-    return "━" * done + "╺" * (width - done)
 
 
 def _one_job(job: Any, height: int, width: int) -> Any:

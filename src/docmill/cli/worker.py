@@ -5,7 +5,8 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from docmill.cli.errors import WrongUse
-from docmill.cli.output import Json, print_json_line
+from docmill.cli.options import Json
+from docmill.cli.output import print_json_line
 
 MOST_SLOTS = 100_000
 

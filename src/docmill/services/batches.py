@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from threading import Event
 from typing import Any
 
 import orjson
@@ -24,7 +23,7 @@ from docmill.model.errors import Conflict, DatabaseUnavailable, InvalidInput, No
 from docmill.model.ids import DEFAULT_ORG, canonical_id, new_id
 from docmill.model.statuses import FINISHED_JOBS, JobStatus, StepStatus
 from docmill.services.batch_views import BatchView, JobResult, batch_row, results_of, view_of, views_of
-from docmill.services.following import LONGEST, PATIENCE, SHORTEST
+from docmill.services.following import LONGEST, PATIENCE, SHORTEST, wait
 from docmill.services.submission import check_job, checked_id, checked_metadata, checked_text
 from docmill.services.templates import check_templates
 from docmill.templates.document import plan_from_document
@@ -45,10 +44,6 @@ class Retried:
     """Jobs that run again."""
     passed_over: tuple[str, ...]
     """Entities that have another active job by now, as `type:id`."""
-
-
-def _pause(seconds: float) -> None:
-    Event().wait(seconds)
 
 
 class Batches:
@@ -108,7 +103,7 @@ class Batches:
         with self._database.read() as connection:
             return view_of(connection, self._row(connection, batch_id))
 
-    def list(self, *, limit: int = 20) -> Sequence[BatchView]:
+    def list(self, *, limit: int = 50) -> Sequence[BatchView]:
         """The newest batches first, without their failures."""
         query = select(batches).where(batches.c.org_id == self._org_id).order_by(batches.c.id.desc()).limit(limit)
         with self._database.read() as connection:
@@ -217,7 +212,7 @@ class Batches:
                 return self.get(row.id)
             self._bell.ring(outcome.left_ready)
 
-    def watch(self, batch_id: str, *, pause: Callable[[float], object] = _pause) -> Iterator[BatchView | None]:
+    def watch(self, batch_id: str, *, pause: Callable[[float], object] = wait) -> Iterator[BatchView | None]:
         """The batch whenever it has changed, until it has finished; None after every look.
 
         The None lets the caller redraw a clock. A database that is away for a while is waited for.

@@ -46,12 +46,13 @@ class Followable(Protocol):
     def events(self, job_id: str, *, after: int = 0) -> Sequence[JobEvent]: ...
 
 
-def _pause(seconds: float) -> None:
+def wait(seconds: float) -> None:
+    """How watchers pause between two looks."""
     Event().wait(seconds)
 
 
 def follow(
-    jobs: Followable, after: Mapping[str, int], *, pause: Callable[[float], object] = _pause
+    jobs: Followable, after: Mapping[str, int], *, pause: Callable[[float], object] = wait
 ) -> Iterator[JobEvent | None]:
     """Events of these jobs (id -> version already seen) until all have finished; None after every look.
 

@@ -18,6 +18,7 @@ from docmill.engine.store_pool import StorePool
 from docmill.model.errors import Conflict, InvalidInput, NotFound, PermanentError
 from docmill.model.ids import DEFAULT_ORG, canonical_id, new_id
 from docmill.model.issues import IssueAction, IssueSeverity, IssueStatus
+from docmill.services.job_ids import unknown_job
 from docmill.services.resolving import Resolver
 
 Order = Literal["newest", "severity"]
@@ -219,7 +220,7 @@ class Issues:
         )
         row = connection.execute(query).first()
         if row is None:
-            raise NotFound(f"There is no job {job_id}. `docmill jobs list` shows those there are.", job_id=job_id)
+            raise unknown_job(job_id)
         return row
 
 

@@ -3,6 +3,8 @@
 import re
 import uuid
 
+from docmill.model.errors import NotFound
+
 SHORTEST = 6
 """Digits. Ids begin with the time, so the jobs of one busy minute share the first eight."""
 _DIGITS = 32
@@ -15,3 +17,8 @@ def prefix_bounds(text: str) -> tuple[str, str] | None:
     if not SHORTEST <= len(digits) < _DIGITS or not _HEX.fullmatch(digits):
         return None
     return str(uuid.UUID(digits.ljust(_DIGITS, "0"))), str(uuid.UUID(digits.ljust(_DIGITS, "f")))
+
+
+def unknown_job(text: str) -> NotFound:
+    """The error for an id that no job of the organisation has."""
+    return NotFound(f"There is no job {text}. `docmill jobs list` shows those there are.", job_id=text)

@@ -19,11 +19,11 @@ from docmill.engine.pruning import Pruned, count_prunable, prune
 from docmill.engine.store import PlanSource
 from docmill.engine.store_pool import StorePool
 from docmill.engine.undoing import undoing_id
-from docmill.model.errors import AlreadyActive, Conflict, InvalidInput, NotFound
-from docmill.model.ids import DEFAULT_ORG, canonical_id, is_id
+from docmill.model.errors import AlreadyActive, Conflict, InvalidInput
+from docmill.model.ids import DEFAULT_ORG, canonical_id
 from docmill.model.statuses import FINISHED_JOBS, JobStatus
 from docmill.services.following import JobEvent, JobPosition, follow
-from docmill.services.job_ids import prefix_bounds
+from docmill.services.job_ids import prefix_bounds, unknown_job
 from docmill.services.job_views import ChildView, JobSummary, JobView, StepView, summaries, summary, view, whole_jobs
 from docmill.services.retrying import Retry, positions_to_retry
 from docmill.services.submission import check_job
@@ -191,7 +191,7 @@ class Jobs:
             found = list(connection.execute(query.order_by(jobs.c.id).limit(_NAMED + 1)).scalars())
         match found:
             case []:
-                raise _unknown(text)
+                raise unknown_job(text)
             case [only]:
                 return str(only)
             case _:
@@ -270,7 +270,7 @@ class Jobs:
             query = whole_jobs().where(jobs.c.id == stored, jobs.c.org_id == self._org_id)
             row = connection.execute(query).first()
         if row is None:
-            raise _unknown(job_id)
+            raise unknown_job(job_id)
         return row
 
     def _check_templates(self, template_ids: set[str]) -> None:
@@ -286,14 +286,15 @@ class Jobs:
 
 
 def _filtered(query: Select[Any], only: JobFilter) -> Select[Any]:
-    if only.batch_id is not None and not is_id(only.batch_id):
-        raise InvalidInput(f"{only.batch_id!r} is not the id of a batch; write a UUID in lower case.", field="batch_id")
+    batch_id = None if only.batch_id is None else canonical_id(only.batch_id)
+    if only.batch_id is not None and batch_id is None:
+        raise InvalidInput(f"{only.batch_id!r} is not the id of a batch; write a UUID.", field="batch_id")
     wanted = {
         jobs.c.status: only.status.value if only.status is not None else None,
         templates.c.name: only.template,
         jobs.c.entity_type: only.entity_type,
         jobs.c.entity_id: only.entity_id,
-        jobs.c.batch_id: only.batch_id,
+        jobs.c.batch_id: batch_id,
         jobs.c.created_by: only.created_by,
     }
     return query.where(*(column == value for column, value in wanted.items() if value is not None))
@@ -302,10 +303,6 @@ def _filtered(query: Select[Any], only: JobFilter) -> Select[Any]:
 def _place(row: Row[Any]) -> Tuple:
     """Where the job stands in a list; typed, or SQLite would compare another spelling of the time."""
     return tuple_(literal(row.created_at, jobs.c.created_at.type), literal(row.id, jobs.c.id.type))
-
-
-def _unknown(job_id: str) -> NotFound:
-    return NotFound(f"There is no job {job_id}. `docmill jobs list` shows those there are.", job_id=job_id)
 
 
 def _came_about(event: Cancelled | Rerun, before: JobSummary, after: JobSummary) -> bool:

@@ -19,13 +19,19 @@ LEASE = LeaseSettings(duration=60.0, heartbeat=0.2, sweep=0.1)
 
 @contextmanager
 def serving(
-    database: Database, run_dir: Path, *modules: ModuleType, drain: float = 0.2
+    database: Database,
+    run_dir: Path,
+    *modules: ModuleType,
+    drain: float = 0.2,
+    lease: LeaseSettings = LEASE,
+    read_patience: float = 60.0,
 ) -> Iterator[tuple[Worker, "Future[None]"]]:
     """A worker that knows the built-in steps and those of these modules, and its end."""
     registry = Registry()
     for module in (*map(import_module, BUILT_IN), *modules):
         registry.add_module(module)
-    worker = Worker(database, registry, WorkerSettings(run_dir=run_dir, lease=LEASE, drain_seconds=drain))
+    settings = WorkerSettings(run_dir=run_dir, lease=lease, drain_seconds=drain, read_patience=read_patience)
+    worker = Worker(database, registry, settings)
     with ThreadPoolExecutor(1) as thread:
         end = thread.submit(lambda: asyncio.run(worker.run()))
         try:

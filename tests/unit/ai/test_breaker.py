@@ -33,7 +33,9 @@ HALF_OPEN = Breaker(state=BreakerState.HALF_OPEN, failures=6, opened_at=NOW, pro
     ],
     ids=["closed", "shaken", "just opened", "nearly due", "due", "probe on its way", "probe nearly given up"],
 )
-def test_who_is_let_in(breaker: Breaker, now: datetime, expected: Admitted | Refused) -> None:
+def test_a_closed_breaker_lets_all_in_and_an_open_one_a_single_probe(
+    breaker: Breaker, now: datetime, expected: Admitted | Refused
+) -> None:
     assert admit(breaker, now=now, probe_for=PROBE) == expected
 
 

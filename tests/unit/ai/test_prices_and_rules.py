@@ -53,7 +53,7 @@ def test_prices_come_from_the_list_that_is_shipped() -> None:
     assert cost(PriceList({}), "scripted", "gpt-4-turbo") == Cost(nanos=25_000_000, known=True)
 
 
-def test_own_prices_win() -> None:
+def test_prices_in_the_settings_go_before_the_shipped_ones() -> None:
     own = {
         "house:large": Price(input=Decimal("1.5"), output=Decimal(6)),
         "gpt-4-turbo": Price(input=Decimal(1), output=Decimal(1)),

@@ -48,7 +48,7 @@ def test_it_comes_back_from_the_stored_form_which_older_releases_refuse() -> Non
     assert "for_each" not in compiled("type: Read").document["steps"][0]
 
 
-def test_it_is_drawn() -> None:
+def test_the_drawing_tells_what_a_step_runs_for_and_how_many_at_a_time() -> None:
     drawing = draw(compiled("type: Read, for_each: metadata.documents, items_may_fail: true").plan)
     assert "for each   metadata.documents, 10 at a time, items may fail" in drawing
 
