@@ -194,6 +194,6 @@ def test_the_limit_is_raised_the_rest_cancelled_and_run_again(either: Mill, work
 
 @pytest.mark.parametrize("command", ["show", "watch", "cancel", "retry", "results"])
 def test_an_unknown_batch_is_wrong_use(mill: Mill, command: str) -> None:
-    answer = mill("batches", command, UNKNOWN)
+    answer = mill("batch", command, UNKNOWN)
     assert (answer.code, answer.out) == (2, "")
     assert answer.err == f"error: There is no batch {UNKNOWN}. `docmill batch list` shows those there are.\n"

@@ -9,7 +9,7 @@ import pytest
 
 from docmill.engine.batch import Batch, NewJob
 from docmill.engine.bell import SocketBell
-from docmill.model.errors import AlreadyActive
+from docmill.model.errors import AlreadyActive, InvalidInput
 from docmill.model.ids import new_id
 from docmill.services.jobs import Jobs, Retry
 from docmill.testing.samples import single_step
@@ -39,6 +39,12 @@ def test_a_second_active_job_of_the_same_template_is_refused_and_names_the_first
 def test_two_of_the_same_entity_in_one_submission_are_refused_together(world: World) -> None:
     with pytest.raises(AlreadyActive):
         world.commit(Batch(submissions=[job_of(world), job_of(world)], check=False))
+    assert world.states() == {}
+
+
+def test_whoever_names_an_entity_twice_is_told_so(world: World) -> None:
+    with opened(world) as jobs, pytest.raises(InvalidInput, match="more than once: document:d1. Give each once"):
+        jobs.submit([job_of(world), job_of(world)])
     assert world.states() == {}
 
 

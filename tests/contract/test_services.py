@@ -218,9 +218,9 @@ def test_an_older_text_stored_again_is_the_newest_version(templates: Templates) 
     """That is how a change is taken back, as often as people change their minds."""
     old = compiled(single_step())
     new = compiled(make_plan([Draft(key="a", backoff=1.0)], name="single-step"))
-    for version, text in enumerate([old, new, old, new, old], start=1):
-        assert templates.register(text).version == version
-        assert templates.register(text).version == version, "the same again is no news"
+    for version, each in enumerate([old, new, old, new, old], start=1):
+        assert templates.register(each).version == version
+        assert templates.register(each).version == version, "the same again is no news"
     assert templates.plan(templates.find("single-step").id) == old.plan
 
 

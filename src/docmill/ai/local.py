@@ -23,7 +23,10 @@ from docmill.model.ai import Answer, ModelCall
 from docmill.model.ai_errors import ModelUnknown
 from docmill.plugin import provider
 
-_LABELLED = re.compile(r"""^[\s"'{*-]*([^\W\d][\w .-]{0,60}?)["'*]*\s*[:=]\s*(\S.*?)\s*[,}]*\s*$""", re.MULTILINE)
+# Blanks, not white space: a label without a value must not take the next line for one.
+_LABELLED = re.compile(
+    r"""^[ \t"'{*-]*([^\W\d][\w .-]{0,60}?)["'*]*[ \t]*[:=][ \t]*(\S.*?)[ \t]*[,}]*[ \t\r]*$""", re.MULTILINE
+)
 _NUMBER = re.compile(r"-?\d+(?:,\d{3})*(?:\.\d+)?")
 _TRUE, _FALSE = ("true", "yes", "1"), ("false", "no", "0")
 _DEEPEST = 32

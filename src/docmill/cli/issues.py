@@ -1,7 +1,7 @@
 """`docmill issues`: list, show, open, assign, resolve."""
 
 import sys
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
@@ -10,6 +10,10 @@ from docmill.cli.issue_text import details, issue_table
 from docmill.cli.options import Json, Limit
 from docmill.cli.output import note_page, print_json, record
 from docmill.model.issues import IssueAction, IssueSeverity, IssueStatus
+from docmill.model.statuses import StepStatus
+
+if TYPE_CHECKING:
+    from docmill.services.job_views import JobView
 
 _RESOLVE_EXAMPLES = """\
 Examples:
@@ -180,12 +184,20 @@ def resolve(
     answer = parse_answer(data=data, file=data_file, entries=set)
     with opened() as installation:
         view = installation.issues.resolve(issue, answer, action=action, by=by or _me(), note=note)
-        job = None if view.job_id is None else installation.jobs.get(view.job_id).summary
+        job = None if view.job_id is None else installation.jobs.get(view.job_id)
     if json:
-        print_json({"issue": record(view), "job": None if job is None else record(job)})
+        print_json({"issue": record(view), "job": None if job is None else record(job.summary)})
     else:
-        print(f"Issue {view.id} is resolved." + (f" Job {job.id} is {job.status}." if job and view.blocking else ""))
+        print(f"Issue {view.id} is resolved." + (f" {_stands(job)}" if job and view.blocking else ""))
     return 0
+
+
+def _stands(job: "JobView") -> str:
+    """Where the job stands now; what it waits for may be something else by then."""
+    summary = job.summary
+    waiting = [step.step_key for step in job.steps if step.status is StepStatus.WAITING]
+    waits = f" and waits for {', '.join(waiting)}" if waiting else ""
+    return f"Job {summary.id} is {summary.status}{waits}."
 
 
 def _me() -> str | None:

@@ -1,7 +1,6 @@
 """Batches as people use them: thousands of jobs in one call, so many of them at once, one result of it all."""
 
 import hashlib
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -12,7 +11,7 @@ from sqlalchemy import Connection, Row, select, update
 
 from docmill.db.database import Database
 from docmill.db.tables import batches, job_steps, jobs, templates
-from docmill.engine.batch import MOST_NAMED, Batch, NewBatch, NewJob, Report
+from docmill.engine.batch import Batch, NewBatch, NewJob, Report
 from docmill.engine.bell import CONTROL, Bell
 from docmill.engine.cancelling import BEFORE_ALL, cancel_some
 from docmill.engine.events import Rerun
@@ -24,7 +23,7 @@ from docmill.model.ids import DEFAULT_ORG, canonical_id, new_id
 from docmill.model.statuses import FINISHED_JOBS, JobStatus, StepStatus
 from docmill.services.batch_views import BatchView, JobResult, batch_row, results_of, view_of, views_of
 from docmill.services.following import LONGEST, PATIENCE, SHORTEST, wait
-from docmill.services.submission import check_job, checked_id, checked_metadata, checked_text
+from docmill.services.submission import check_entities, check_job, checked_id, checked_metadata, checked_text
 from docmill.services.templates import check_templates
 from docmill.templates.document import plan_from_document
 
@@ -250,14 +249,7 @@ class Batches:
             if job.org_id != self._org_id:
                 raise InvalidInput(f"Job {job.id} belongs to another organisation than its batch.")
         check_templates(self._database, (job.template_id for job in new_jobs), self._org_id)
-        twice = Counter((job.template_id, job.entity_type, job.entity_id) for job in new_jobs)
-        names = [f"{kind}:{name}" for (_, kind, name), number in twice.items() if number > 1]
-        if names:
-            more = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
-            raise InvalidInput(
-                f"Entities are given more than once: {', '.join(names[:MOST_NAMED])}{more}. Give each once.",
-                entities=names,
-            )
+        check_entities(new_jobs)
 
     def _same(self, new: NewBatch) -> BatchView | None:
         """The batch of this id, if there is one and it is the same; Conflict if it is not."""

@@ -26,7 +26,7 @@ from docmill.services.following import JobEvent, JobPosition, follow
 from docmill.services.job_ids import prefix_bounds, unknown_job
 from docmill.services.job_views import ChildView, JobSummary, JobView, StepView, summaries, summary, view, whole_jobs
 from docmill.services.retrying import Retry, positions_to_retry
-from docmill.services.submission import check_job
+from docmill.services.submission import check_entities, check_job
 from docmill.services.templates import check_templates
 from docmill.templates.document import plan_from_document
 from docmill.templates.plan import Plan
@@ -81,6 +81,7 @@ class Jobs:
             if job.batch_id is not None or job.held:
                 # Its batch would not count it.
                 raise InvalidInput("A job of a batch is submitted with its batch, all of it at once.", field="batch_id")
+        check_entities(new_jobs)
         self._check_templates({job.template_id for job in new_jobs})
         # In id order: two who submit the same jobs at the same moment then queue instead of deadlocking.
         in_order = sorted(new_jobs, key=lambda job: job.id)

@@ -2,12 +2,13 @@
 
 import re
 import uuid
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
 
-from docmill.engine.batch import NewJob
+from docmill.engine.batch import MOST_NAMED, NewJob
 from docmill.engine.context import to_json
 from docmill.model.errors import InvalidInput, NotFound, PermanentError
 from docmill.model.ids import DEFAULT_ORG, derived_id, is_id, new_id
@@ -145,3 +146,14 @@ def check_job(job: NewJob) -> None:
         to_json(job.metadata, "the metadata of a job")
     except PermanentError as error:
         raise InvalidInput(error.message, field="metadata") from error
+
+
+def check_entities(new_jobs: Sequence[NewJob]) -> None:
+    """Each entity once per template: it could have only one active job anyway."""
+    entities = {job.id: (job.template_id, job.entity_type, job.entity_id) for job in new_jobs}
+    twice = [f"{kind}:{name}" for (_, kind, name), number in Counter(entities.values()).items() if number > 1]
+    if twice:
+        more = f" and {len(twice) - MOST_NAMED:,} more" if len(twice) > MOST_NAMED else ""
+        raise InvalidInput(
+            f"Entities are given more than once: {', '.join(twice[:MOST_NAMED])}{more}. Give each once.", entities=twice
+        )

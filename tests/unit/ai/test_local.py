@@ -73,6 +73,11 @@ def test_labelled_values_are_read_by_their_types() -> None:
     }
 
 
+def test_a_label_without_a_value_does_not_take_the_next_line_for_one() -> None:
+    schema = {"type": "object", "properties": {"goods": {"type": "string"}, "weight": {"type": "integer"}}}
+    assert ask("goods:\nweight: 12", schema) == {"weight": 12}
+
+
 def test_what_is_not_there_is_left_out_or_as_small_as_may_be() -> None:
     schema = properties(
         text={"type": "string", "minLength": 2},
