@@ -257,7 +257,7 @@ def _told(fault: "ErrorDetails") -> str:
         limit, word = _LIMITS[kind]
         return f"{place}: {shown} is out of range; write {word} {fault['ctx'][limit]}."
     if kind == "value_error":
-        return f"{place}: {fault['msg'].removeprefix('Value error, ')}."
+        return f"{place}: {fault['msg'].removeprefix('Value error, ').removesuffix('.')}."
     wanted = next((what for name, what in _KINDS.items() if kind in (f"{name}_parsing", f"{name}_type")), None)
     return f"{place}: {shown} is not {wanted}." if wanted else f"{place}: {fault['msg']}."
 

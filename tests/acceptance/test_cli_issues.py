@@ -16,7 +16,7 @@ def waiting(mill: Mill, worker: Worker, *options: str) -> str:
     """A job that waits for a person."""
     worker(mill)
     with mill.started("jobs", "submit", "checked", "document:7", "--watch", *options) as watching:
-        watching.says("job WAITING")
+        watching.says("job WAITING; `docmill jobs show")
     (job,) = mill("jobs", "list", "--json").data["jobs"]
     return str(job["id"])
 

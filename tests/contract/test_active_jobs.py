@@ -43,7 +43,7 @@ def test_two_of_the_same_entity_in_one_submission_are_refused_together(world: Wo
 
 
 def test_whoever_names_an_entity_twice_is_told_so(world: World) -> None:
-    with opened(world) as jobs, pytest.raises(InvalidInput, match="more than once: document:d1. Give each once"):
+    with opened(world) as jobs, pytest.raises(InvalidInput, match=r"more than once: document:d1\. Give each once"):
         jobs.submit([job_of(world), job_of(world)])
     assert world.states() == {}
 

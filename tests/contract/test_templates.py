@@ -175,23 +175,27 @@ def at_once(count: int, work: Callable[[int], Any]) -> list[Any]:
         return list(threads.map(one, range(count)))
 
 
+def register_apart(world: World, content: str) -> int:
+    """Register over a connection of its own; the version."""
+    database = Database(world.database.url.render_as_string(hide_password=False))
+    try:
+        plan = make_plan([Draft(key=content)], name="contended")
+        return Templates(database).register(compiled(plan)).version
+    finally:
+        database.close()
+
+
 def test_versions_count_up_without_gaps_whoever_registers_at_the_same_moment(world: World) -> None:
-    """Six of one name over connections of their own, two of them with the same content."""
-
-    def register(number: int) -> int:
-        database = Database(world.database.url.render_as_string(hide_password=False))
-        try:
-            plan = make_plan([Draft(key=f"s{max(1, number)}")], name="contended")
-            return Templates(database).register(compiled(plan)).version
-        finally:
-            database.close()
-
-    found = at_once(6, register)
-    assert found[0] == found[1]
-    assert sorted(set(found)) == [1, 2, 3, 4, 5]
+    found = at_once(6, lambda number: register_apart(world, f"s{number}"))
+    assert sorted(found) == [1, 2, 3, 4, 5, 6]
     versions = Templates(world.database).versions("contended")
-    assert [each.template.version for each in versions] == [5, 4, 3, 2, 1]
-    assert [each.steps for each in versions] == [2] * 5
+    assert [each.template.version for each in versions] == [6, 5, 4, 3, 2, 1]
+    assert [each.steps for each in versions] == [2] * 6
+
+
+def test_the_same_content_registered_by_many_at_once_is_one_version(world: World) -> None:
+    assert at_once(6, lambda number: register_apart(world, "same")) == [1] * 6
+    assert len(Templates(world.database).versions("contended")) == 1
 
 
 def test_many_templates_stored_at_once_in_opposite_orders_neither_fail_nor_wait_for_ever(world: World) -> None:

@@ -96,7 +96,7 @@ class _Lines:
             for step in view.steps:
                 if step.status is not StepStatus.PENDING:
                     self._print(f"{name} {step.step_key} {step.status}")
-            self._print(f"{name} job {view.summary.status}")
+            self._print(f"{name} job {view.summary.status}{_what_for(view.summary.status, view.summary.id)}")
 
     def hear(self, event: "JobEvent") -> None:
         prefix = event.at.astimezone().strftime("%H:%M:%S")
@@ -108,11 +108,16 @@ class _Lines:
             why = f": {error_text(errors[step.step_key])}" if step.step_key in errors else ""
             self._print(f"{prefix} {step.step_key} {step.after}{reason}{why}")
         if change := job_change(event):
-            self._print(f"{prefix} job {change[1]}")
+            self._print(f"{prefix} job {change[1]}{_what_for(change[1], event.job_id)}")
 
     @staticmethod
     def _print(line: str) -> None:
         print(printable(line), file=sys.stderr, flush=True)
+
+
+def _what_for(status: str, job_id: str) -> str:
+    """Whoever watches a job that waits for a person would wait for ever without knowing it."""
+    return f"; `docmill jobs show {job_id}` says for what" if status == JobStatus.WAITING else ""
 
 
 def _drawing(board: Board, height: int, width: int) -> Any:
@@ -141,7 +146,11 @@ def _one_job(job: Any, height: int, width: int) -> Any:
         (key, styled(job.steps[key]), error_text(job.errors[key]) if key in job.errors else "")
         for key in keys[start : start + room]
     ]
-    return Group(head, table(("STEP", "STATUS", ""), rows, give_way=("",)))
+    drawn_steps = table(("STEP", "STATUS", ""), rows, give_way=("",))
+    if job.status is not JobStatus.WAITING:
+        return Group(head, drawn_steps)
+    hint = Text(f"`docmill jobs show {job.id}` says what it waits for", style="bright_black")
+    return Group(head, drawn_steps, hint)
 
 
 def _many_jobs(board: Board, height: int, width: int) -> Any:

@@ -209,7 +209,10 @@ class _StepReader:
         name = node.text if number and isinstance(node, ScalarNode) else self.fields.text("prompt")
         known = self.catalogue.prompts
         if name is not None and known is not None and name not in known:
-            hint = self.fields.faults.suggest(name, known) or " Store the prompt first or check the spelling."
+            hint = (
+                self.fields.faults.suggest(name, known)
+                or f" Store it with `docmill prompts set {name} FILE`, or check the spelling."
+            )
             self.fields.fault("prompt", "unknown_prompt", f"There is no prompt '{name}'.{hint}")
         return name
 
