@@ -1,4 +1,7 @@
-"""Batches as people use them: many jobs in one call, within a limit, one result of it all; every refusal has a name."""
+"""Batches as people use them: many jobs in one call, within a limit, one result of it all; every refusal has a name.
+
+Long because the whole service is asked of the same small batches.
+"""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor

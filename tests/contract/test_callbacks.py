@@ -1,4 +1,7 @@
-"""Callbacks of the processing architecture: idempotent, order-free, checked, stored before they are acted on."""
+"""Callbacks of the processing architecture: idempotent, order-free, checked, stored before they are acted on.
+
+Long because every kind of callback meets the same waiting step.
+"""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,7 @@
-"""Issues as people use them: what a resolution does to the step that waits, and every refusal by its name."""
+"""Issues as people use them: what a resolution does to the step that waits, and every refusal by its name.
+
+Long because every way to resolve, and every refusal, starts from the same question.
+"""
 
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor

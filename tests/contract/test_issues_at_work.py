@@ -1,4 +1,7 @@
-"""Issues with a real worker: raised by steps, answered by people, applied exactly once whatever dies."""
+"""Issues with a real worker: raised by steps, answered by people, applied exactly once whatever dies.
+
+Long because all stories are told with one plug-in and one worker.
+"""
 
 import asyncio
 import sys

@@ -1,4 +1,7 @@
-"""Asking models through the gateway: every limit is kept, every call recorded, on both databases."""
+"""Asking models through the gateway: every limit is kept, every call recorded, on both databases.
+
+Long because every limit around a call is judged with the same stand-in, clock and ledger.
+"""
 
 import asyncio
 import random

@@ -141,4 +141,4 @@ SCHEMAS = st.recursive(
 
 @given(schema=st.dictionaries(st.sampled_from(["total", "vendor", "z"]), SCHEMAS, max_size=3), prompt=st.text())
 def test_whatever_the_text_the_answer_satisfies_a_plain_schema(schema: dict[str, Any], prompt: str) -> None:
-    ask(prompt, properties(**schema))
+    assert isinstance(ask(prompt, properties(**schema)), dict), "checked against the schema on its way"
