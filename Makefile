@@ -16,7 +16,7 @@ PYTEST ?= $(BIN)/python -m pytest
 PYTEST_WORKERS ?= 2
 PYTEST_ARGS ?=
 
-.PHONY: help setup servers demo test test-fault check format bench bench-quick lock clean
+.PHONY: help setup servers demo demo-workflow test test-fault check format bench bench-quick bench-docs bench-hostile models lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/' | expand -t 22
@@ -30,8 +30,11 @@ $(STAMP): requirements.lock pyproject.toml scripts/setup scripts/uv
 servers: $(STAMP) ## make sure PostgreSQL and Redis can be started by the tests
 	@VENV="$(VENV)" scripts/test-servers
 
-demo: $(STAMP) ## run a sample workflow from beginning to end
+demo: $(STAMP) ## turn sample documents into data, and hold every value against the truth
 	@$(BIN)/python -m docmill.demo
+
+demo-workflow: $(STAMP) ## run a sample workflow from beginning to end, and kill a worker on the way
+	@$(BIN)/python -m docmill.demo workflow
 
 test: $(STAMP) servers ## run every test against real servers
 	$(PYTEST) -n $(PYTEST_WORKERS) --dist worksteal $(PYTEST_ARGS)
@@ -55,10 +58,22 @@ bench: $(STAMP) servers ## measure Docmill and its peers on the same servers
 bench-quick: $(STAMP) servers ## a short measurement that ends with one line of JSON
 	@$(BIN)/python -m bench quick
 
+bench-docs: $(STAMP) ## measure how fast documents are read, beside the libraries underneath
+	@$(BIN)/python -m bench.documents
+
+bench-hostile: $(STAMP) ## read the hostile files of the labelled data, and damaged copies of the others
+	@$(BIN)/python -m bench.hostile
+
+models: $(STAMP) ## fit every model that ships anew, on the labelled documents in DOCMILL_DATA (long)
+	$(BIN)/python scripts/train_local.py --write --readings build/readings/images
+	$(BIN)/python scripts/train_invoices.py --write --readings build/readings
+	$(BIN)/python scripts/train_types.py --write --readings build/readings
+	$(BIN)/python scripts/train_confidence.py --write --readings build/readings
+
 lock: ## resolve the dependencies anew into requirements.lock
 	@[ -x $(BIN)/uv ] || PYTHON="$(PYTHON)" VENV="$(VENV)" scripts/setup
 	VENV="$(VENV)" scripts/uv pip compile --quiet --upgrade --universal --generate-hashes --no-header --no-annotate \
-		--no-emit-index-url --group dev pyproject.toml --output-file requirements.lock > /dev/null
+		--no-emit-index-url --all-extras --group dev pyproject.toml --output-file requirements.lock > /dev/null
 
 clean: ## remove everything that was generated
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist

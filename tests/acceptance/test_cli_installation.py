@@ -72,6 +72,12 @@ def test_an_unreachable_database_is_told_without_its_password(bare: Mill) -> Non
     assert away("jobs", "list", "--json").error["code"] == "database_unavailable"
 
 
+def test_a_home_is_made_for_its_owner_alone(bare: Mill) -> None:
+    home = bare.folder / "new home"
+    assert bare.having(DOCMILL_HOME=str(home))("documents", "list").code == 0
+    assert home.stat().st_mode & 0o077 == 0
+
+
 def test_a_home_that_cannot_be_made_is_told(bare: Mill) -> None:
     bare.write("occupied", "")
     answer = bare.having(DOCMILL_HOME=str(bare.folder / "occupied" / "home"))("jobs", "list")

@@ -14,7 +14,7 @@ from docmill.testing.waiting import until
 
 CLAIMS = ["nothing_lost", "groups", "condition", "switched_model", "raised_tokens", "optional", "issue", "callback"]
 CLAIMS += ["takeover", "checkpoints", "paid_once", "exactly_once"]
-COMMAND = [sys.executable, "-m", "docmill.demo", "--json"]
+COMMAND = [sys.executable, "-m", "docmill.demo", "workflow", "--json"]
 
 
 def environment(tmp: Path) -> dict[str, str]:
@@ -25,6 +25,20 @@ def environment(tmp: Path) -> dict[str, str]:
         "DOCMILL_DATABASE_URL": "postgresql://nowhere.invalid/never",
         "TERM": "dumb",
     }
+
+
+DOCUMENT_CLAIMS = ["every_file", "invoice", "receipt_scan", "e_invoice", "duplicate", "named_error", "outputs", "query"]
+
+
+def test_sample_documents_become_data_and_nothing_is_left_behind(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "docmill.demo", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment(tmp_path), timeout=240)
+    assert done.returncode == 0, done.stderr
+    summary = json.loads(done.stdout)
+    assert {claim["name"]: claim["kept"] for claim in summary["claims"]} == dict.fromkeys(DOCUMENT_CLAIMS, True)
+    assert "$ docmill process invoice.pdf" in done.stderr
+    assert not demo_processes(tmp_path)
+    assert not list(tmp_path.glob("docmill-demo-*"))
 
 
 def demo_processes(tmp: Path) -> list[psutil.Process]:

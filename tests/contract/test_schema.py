@@ -23,6 +23,7 @@ from docmill.db.tables.workers import WorkerStatus
 from docmill.engine.batch import Batch, NewBatch
 from docmill.model.ai import BreakerState, CallOutcome
 from docmill.model.callbacks import CallbackOutcome
+from docmill.model.documents import DocumentStatus
 from docmill.model.ids import DEFAULT_ORG, new_id
 from docmill.model.issues import IssueSeverity, IssueStatus
 from docmill.model.statuses import (
@@ -50,6 +51,7 @@ CHECKED: dict[tuple[str, str], type[StrEnum]] = {
     ("process_template_steps", "on_failure_action"): FailureAction,
     ("ai_calls", "outcome"): CallOutcome,
     ("ai_breakers", "state"): BreakerState,
+    ("documents", "status"): DocumentStatus,
 }
 
 

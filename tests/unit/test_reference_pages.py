@@ -1,7 +1,9 @@
 """The reference pages tell the truth: compared with the code, table by table."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, get_args, get_origin
 
 import pytest
 from pydantic import BaseModel
@@ -77,13 +79,23 @@ def settings_of(model: type[BaseModel], prefix: str = "") -> dict[str, str]:
         if isinstance(entry.annotation, type) and issubclass(entry.annotation, BaseModel):
             found |= settings_of(entry.annotation, f"{prefix}{name}.")
             continue
-        default = entry.get_default(call_default_factory=True)
+        default: Any = entry.get_default(call_default_factory=True)
         written = "required" if default is PydanticUndefined else f"`{default}`"
+        if isinstance(default, tuple) and default:
+            written = f"`{','.join(default)}`"
         found[prefix + name] = written if default not in (None, (), {}) else "none"
-        inner = [part for part in getattr(entry.annotation, "__args__", ()) if isinstance(part, type)]
-        for section in (part for part in inner if issubclass(part, BaseModel)):
-            found |= settings_of(section, f"{prefix}{name}.*.")
+        for section, stars in sections_in(entry.annotation):
+            found |= settings_of(section, f"{prefix}{name}.{stars}")
     return found
+
+
+def sections_in(annotation: Any, stars: str = "") -> Iterator[tuple[type[BaseModel], str]]:
+    """The sections inside a mapping (or a mapping of mappings) by names of one's own, each name a star."""
+    for part in get_args(annotation):
+        if isinstance(part, type) and issubclass(part, BaseModel):
+            yield part, f"{stars}*."
+        elif get_origin(part) is dict:
+            yield from sections_in(part, f"{stars}*.")
 
 
 def test_every_setting_is_documented_with_its_default() -> None:

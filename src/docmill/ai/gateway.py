@@ -11,16 +11,17 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection
 
-from docmill.ai.admission import Ending, Ticket, admit, recall, record, settle
+from docmill.ai.admission import Ending, Ticket, admit, answered_before, recall, record, settle
 from docmill.ai.answers import accept
 from docmill.ai.breaker import Health
 from docmill.ai.clock import Clock, database_clock
 from docmill.ai.prices import Cost, PriceList, most_input_tokens
+from docmill.ai.responses import Claim, Kept, fingerprint
 from docmill.ai.rules import Rules, Target
 from docmill.db.database import Database, is_transient
 from docmill.model.ai import Answer, Caller, CallOutcome, ModelCall, Reply, Request
 from docmill.model.ai_errors import ModelRateLimited, ModelTimeout, ModelUnavailable, ModelUnknown
-from docmill.model.errors import DatabaseUnavailable, DocmillError
+from docmill.model.errors import DatabaseUnavailable, Deferred, DocmillError
 from docmill.model.ids import new_id
 from docmill.plugin import Provider
 
@@ -28,6 +29,11 @@ T = TypeVar("T")
 log = logging.getLogger("docmill.ai")
 
 _THREADS = 4
+_TWIN_LOOK = 0.25
+"""Seconds between looks for the answer that another is asking for."""
+_LONGEST_TWIN_WAIT = 10.0
+"""Seconds of such looks; then the step is put off and its place given to others."""
+_TWIN_DELAY = 5.0
 _NO_COST = Cost(nanos=0, known=True)
 _ILL = (ModelRateLimited, ModelTimeout, ModelUnavailable)
 
@@ -76,7 +82,9 @@ class Gateway:
         provider = self._provider(target)
         call = self._call(request, target)
         # No limits, no ticket: what is free and close at hand is only recorded.
-        ticket = await self._admit(call, caller, target) if provider.limited else None
+        ticket = await self._let_in(call, caller, target, cache=request.cache) if provider.limited else None
+        if isinstance(ticket, Kept):
+            return _from_before(ticket.text, call, target)
         started = time.monotonic()
         asked = False
         answer: Answer | None = None
@@ -115,6 +123,18 @@ class Gateway:
             cost_nanos=cost.nanos,
             finish=answer.finish,
         )
+
+    async def _let_in(self, call: ModelCall, caller: Caller, target: Target, *, cache: bool | None) -> Ticket | Kept:
+        """A ticket, or the answer from before; while somebody asks the very same, wait for what comes of it."""
+        wanted = self._rules.cache if cache is None else cache
+        key = fingerprint(caller.org_id, target, call) if wanted and self._rules.cache_ttl is not None else None
+        waited = 0.0
+        while (admitted := await self._admit(call, caller, target, key)) is None:
+            if waited >= _LONGEST_TWIN_WAIT:
+                raise Deferred(f"{target} is being asked the very same for another step.", delay=_TWIN_DELAY)
+            await self._wait(_TWIN_LOOK)
+            waited += _TWIN_LOOK
+        return admitted
 
     def close(self) -> None:
         """End; records under way are written first, unless the database is away."""
@@ -159,7 +179,8 @@ class Gateway:
         self.failpoint("model.answered")
         return answer
 
-    async def _admit(self, call: ModelCall, caller: Caller, target: Target) -> Ticket:
+    async def _admit(self, call: ModelCall, caller: Caller, target: Target, key: str | None) -> Ticket | Kept | None:
+        """None: another is asking the same. `key`: of the answer, if it may come from before and is to be kept."""
         most_input = most_input_tokens(call)
         if not self._prices.loaded:
             # Its first use takes a good part of a second, which no transaction should stay open for.
@@ -168,12 +189,19 @@ class Gateway:
         call_id = new_id()
         attempts = count()
 
-        def work(connection: Connection) -> Ticket:
+        def work(connection: Connection) -> Ticket | Kept | None:
             now = self._clock(connection)
             # The transaction before this one may have been committed although its answer was lost.
-            known = recall(connection, call_id, caller, target, timeout=call.timeout) if next(attempts) else None
+            again = next(attempts) > 0
+            known = recall(connection, call_id, caller, target, timeout=call.timeout, response=key) if again else None
             if known is not None:
                 return known
+            if key is not None:
+                found = answered_before(
+                    connection, key, call_id, caller=caller, target=target, timeout=call.timeout, now=now
+                )
+                if found is not Claim.OURS:
+                    return found if isinstance(found, Kept) else None
             most = self._prices.cost(
                 target.provider, target.model, input_tokens=most_input, output_tokens=call.max_tokens, at=now
             )
@@ -186,6 +214,7 @@ class Gateway:
                 most=most,
                 timeout=call.timeout,
                 now=now,
+                response=key,
             )
 
         admitting = asyncio.ensure_future(self._in_database(work))
@@ -196,15 +225,19 @@ class Gateway:
             self._keep(self._give_back(admitting))
             raise
 
-    async def _give_back(self, admitting: "asyncio.Future[Ticket]") -> None:
+    async def _give_back(self, admitting: "asyncio.Future[Ticket | Kept | None]") -> None:
         try:
             ticket = await admitting
         except DocmillError:
             return
+        if not isinstance(ticket, Ticket):
+            return
         await self._settle(ticket, _ending(None, asyncio.CancelledError(), _NO_COST, 0.0, Health.UNKNOWN))
 
     async def _settle(self, ticket: Ticket, ending: Ending) -> None:
-        await self._write(lambda connection: settle(connection, ticket, ending, now=self._clock(connection)))
+        await self._write(
+            lambda connection: settle(connection, ticket, ending, rules=self._rules, now=self._clock(connection))
+        )
 
     async def _write(self, work: Callable[[Connection], None]) -> None:
         """Write how a call ended, even if whoever asked is cancelled meanwhile."""
@@ -223,6 +256,7 @@ class Gateway:
             ticket.target.model,
             input_tokens=answer.input_tokens,
             output_tokens=answer.output_tokens,
+            cached_tokens=answer.cached_tokens,
             at=ticket.created_at,
         )
 
@@ -253,6 +287,23 @@ def _ending(answer: Answer | None, error: BaseException | None, cost: Cost, dura
         cost=cost,
         duration=duration,
         health=health,
+        cached_tokens=answer.cached_tokens if answer else 0,
+        text=answer.text if answer and error is None else None,
+    )
+
+
+def _from_before(text: str, call: ModelCall, target: Target) -> Reply:
+    answer = Answer(text=text, input_tokens=0, output_tokens=0)
+    return Reply(
+        text=text,
+        data=accept(answer, call.output_schema, model=str(target), max_tokens=call.max_tokens),
+        provider=target.provider,
+        model=target.model,
+        input_tokens=0,
+        output_tokens=0,
+        cost_nanos=0,
+        finish=answer.finish,
+        cached=True,
     )
 
 

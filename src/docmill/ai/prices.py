@@ -6,12 +6,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 
+import orjson
+
 from docmill.model.ai import ModelCall
 
 log = logging.getLogger("docmill.ai")
 
 _NANOS = Decimal(10) ** 9
 _BYTES_PER_ATTACHED_TOKEN = 100
+_LEAST_ATTACHED = 3000
+"""Tokens of an attachment, however small: a page is a picture for most models, and its text besides."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,13 +47,22 @@ class PriceList:
         _listed("openai", "gpt-4o", 1, 1, datetime(2026, 1, 1, tzinfo=UTC))
         self.loaded = True
 
-    def cost(self, provider: str, model: str, *, input_tokens: int, output_tokens: int, at: datetime) -> Cost:
-        """What this many tokens cost at that time."""
+    def cost(
+        self,
+        provider: str,
+        model: str,
+        *,
+        input_tokens: int,
+        output_tokens: int,
+        at: datetime,
+        cached_tokens: int = 0,
+    ) -> Cost:
+        """What this many tokens cost at that time. Own prices make no difference for cached ones."""
         own = self._own.get(f"{provider}:{model}") or self._own.get(model)
         if own is not None:
             dollars = (own.input * input_tokens + own.output * output_tokens) / 1_000_000
         else:
-            listed = _listed(provider, model, input_tokens, output_tokens, at)
+            listed = _listed(provider, model, input_tokens, output_tokens, at, cached_tokens)
             if listed is None:
                 self._miss(f"{provider}:{model}")
                 return Cost(nanos=0, known=False)
@@ -65,13 +78,20 @@ class PriceList:
 def most_input_tokens(call: ModelCall) -> int:
     """More tokens than the input can have: a token is at least a byte of text; of attachments it is an estimate."""
     text = len(call.prompt.encode()) + len(call.instructions.encode())
-    return text + sum(1 + len(attached.data) // _BYTES_PER_ATTACHED_TOKEN for attached in call.attachments)
+    if call.output_schema is not None:
+        text += len(orjson.dumps(call.output_schema, default=str))
+    sizes = (len(attached.data) for attached in call.attachments)
+    return text + sum(_LEAST_ATTACHED + size // _BYTES_PER_ATTACHED_TOKEN for size in sizes)
 
 
-def _listed(provider: str, model: str, input_tokens: int, output_tokens: int, at: datetime) -> Decimal | None:
+def _listed(
+    provider: str, model: str, input_tokens: int, output_tokens: int, at: datetime, cached_tokens: int = 0
+) -> Decimal | None:
     from genai_prices import Usage, calc_price
 
-    usage = Usage(input_tokens=input_tokens, output_tokens=output_tokens)
+    usage = Usage(
+        input_tokens=input_tokens, output_tokens=output_tokens, cache_read_tokens=min(cached_tokens, input_tokens)
+    )
     # A provider the list does not know (a proxy, a server of one's own) may still serve a model that it does.
     for provider_id in (provider, None):
         try:

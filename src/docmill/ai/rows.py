@@ -1,6 +1,7 @@
 """The gateway's rows, read and written inside the transaction of whoever calls.
 
-Locks are taken in one order, so that nobody waits in a circle: calls, budgets (month before day), breaker, bucket.
+Locks are taken in one order, so that nobody waits in a circle: kept answers, calls, budgets (month before day),
+breaker, bucket.
 """
 
 from collections.abc import Iterable, Sequence

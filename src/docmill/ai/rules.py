@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 
+from docmill.ai.breaker import FAILURES, OPEN_SECONDS
 from docmill.ai.budget import Budget
 from docmill.ai.prices import Price
 from docmill.model.ai_errors import ModelUnknown
@@ -47,6 +49,14 @@ class Rules:
     """The month's before the day's: they are locked in this order."""
     prices: Mapping[str, Price] = field(default_factory=dict)
     providers: Mapping[str, ProviderRules] = field(default_factory=dict)
+    failure_threshold: int = FAILURES
+    """More failures in a row than this open a model's breaker."""
+    recovery_seconds: float = OPEN_SECONDS
+    """How long it stays open before a probe."""
+    cache: bool = False
+    """Whether requests that do not say are answered from earlier ones."""
+    cache_ttl: timedelta | None = timedelta(days=7)
+    """How long answers are kept; None: not at all, whatever a request says."""
 
     def resolve(self, name: str | None) -> Target:
         """The provider and model that a name means."""

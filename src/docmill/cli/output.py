@@ -20,6 +20,11 @@ STYLES = {
     "READY": "default",
     "PENDING": "bright_black",
     "SKIPPED": "bright_black",
+    "queued": "bright_black",
+    "processing": "cyan",
+    "completed": "green",
+    "duplicate": "yellow",
+    "failed": "bold red",
     "info": "bright_black",
     "warning": "yellow",
     "error": "red",
@@ -28,6 +33,10 @@ STYLES = {
     "warn": "yellow",
     "fail": "bold red",
 }
+_GAP = 2
+"""Blanks between columns."""
+_LEAST = 4
+"""Characters that a column keeps that gives way."""
 _UNBOUNDED = 10_000
 """Columns when nobody looks: a line in a pipe is never folded or cut."""
 
@@ -91,15 +100,27 @@ def table(heads: Sequence[str], rows: Sequence[Sequence["str | Text"]], *, give_
     """The table as something rich can draw."""
     from rich.table import Table
 
-    grid = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    grid = Table(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, header_style="bold")
     cells = [[printable(cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
-    for place, head in enumerate(heads):
+    widest = [max([len(head), *(len(row[place]) for row in cells)]) for place, head in enumerate(heads)]
+    giving = [place for place, head in enumerate(heads) if head in give_way]
+    for head, width in zip(heads, _narrowed(widest, giving, console(sys.stdout).width), strict=True):
         # A least width of all it holds, or rich would cut every column a little.
-        widest = max([len(head), *(len(row[place]) for row in cells)])
-        grid.add_column(head, no_wrap=True, overflow="ellipsis", min_width=4 if head in give_way else widest)
+        grid.add_column(head, no_wrap=True, overflow="ellipsis", min_width=width, max_width=width)
     for row in cells:
         grid.add_row(*row)
     return grid
+
+
+def _narrowed(widths: Sequence[int], giving: Sequence[int], room: int) -> list[int]:
+    """Widths that fit the room if they can: of the columns that give way, the widest gives first."""
+    fitted = list(widths)
+    while sum(fitted) + _GAP * len(fitted) > room:
+        place = max(giving, key=fitted.__getitem__, default=None)
+        if place is None or fitted[place] <= _LEAST:
+            break
+        fitted[place] -= 1
+    return fitted
 
 
 def styled(word: str) -> "Text":

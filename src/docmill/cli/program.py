@@ -7,13 +7,33 @@ from collections.abc import Sequence
 from cyclopts import App, CycloptsError
 
 from docmill import __version__
-from docmill.cli import ai, batches, callbacks, database, doctor, issues, jobs, prompts, templates, worker
+from docmill.cli import (
+    ai,
+    batches,
+    callbacks,
+    config,
+    database,
+    doctor,
+    documents,
+    evaluating,
+    export,
+    issues,
+    jobs,
+    learning,
+    process,
+    prompts,
+    query,
+    showing,
+    templates,
+    worker,
+)
 from docmill.cli.errors import EXIT_INTERRUPTED, EXIT_PIPE, EXIT_WRONG_USE, WrongUse, exit_code, report
 from docmill.cli.help import HelpText
 from docmill.cli.sources import STDIN
 
 EXAMPLES = """\
 Examples:
+  docmill process invoices/                    turn documents into data
   docmill templates import invoice.yaml        store a template
   docmill prompts set InvoiceTotal ask.txt     store what a model is asked
   docmill jobs submit invoice document:42      start a job for one document
@@ -27,9 +47,12 @@ Every command takes --json, which prints JSON on stdout. Settings come from
 docmill.yaml in this folder and from DOCMILL_* variables; state is kept in
 DOCMILL_HOME (~/.docmill). Exit codes: 0 done, 1 something failed, 2 wrong use."""
 
-ORDER = ("templates", "prompts", "jobs", "batch", "worker", "issues", "callback", "ai", "db", "doctor")
+ORDER = (
+    *("process", "documents", "show", "export", "query", "eval", "learn", "templates", "prompts", "jobs", "batch"),
+    *("worker", "issues", "callback", "ai", "config", "db", "doctor"),
+)
 """Of the commands in the help: as a person comes to need them."""
-_FILE_COMMANDS = ("templates", "prompts", "callback")
+_FILE_COMMANDS = ("process", "templates", "prompts", "callback")
 _FILE_OPTIONS = ("--from", "--data-file")
 
 
@@ -44,11 +67,27 @@ def build() -> App:
         version=f"docmill {__version__}",
     )
     jobs.app.command(callbacks.list_callbacks, name="callbacks")
-    groups = (templates.app, prompts.app, jobs.app, batches.app, issues.app, ai.app, database.app)
+    groups = (
+        documents.app,
+        templates.app,
+        prompts.app,
+        jobs.app,
+        batches.app,
+        issues.app,
+        ai.app,
+        config.app,
+        database.app,
+    )
     for group in groups:
         group.help_epilogue = ""
         app.command(group)
     app.command(callbacks.callback, name="callback", help_epilogue="", usage="docmill callback [OPTIONS] [FILE]")
+    app.command(export.export, name="export", help_epilogue="")
+    app.command(query.query, name="query", help_epilogue="", usage="docmill query [OPTIONS] [SQL]")
+    app.command(process.process, name="process", help_epilogue="", usage="docmill process [OPTIONS] PATHS...")
+    app.command(showing.show, name="show", help_epilogue=showing.EXAMPLES)
+    app.command(evaluating.evaluate, name="eval", help_epilogue=evaluating.EXAMPLES)
+    app.command(learning.learn, name="learn", help_epilogue=learning.EXAMPLES)
     app.command(worker.run_worker, name="worker", help_epilogue="")
     app.command(doctor.doctor, name="doctor", help_epilogue="")
     for place, name in enumerate(ORDER):

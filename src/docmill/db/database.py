@@ -7,6 +7,7 @@ processes queue in the kernel instead of spinning on SQLITE_BUSY (p50 0.7 ms aga
 import fcntl
 import logging
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
@@ -16,7 +17,7 @@ from sqlalchemy import Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import NullPool, Pool, QueuePool
 
-from docmill.model.errors import DatabaseUnavailable, InvalidInput
+from docmill.model.errors import DatabaseUnavailable, ExtraMissing, InvalidInput
 
 DatabaseKind = Literal["sqlite", "postgresql"]
 
@@ -115,6 +116,7 @@ class Database:
         elif backend in ("postgresql", "postgres"):
             self.kind = "postgresql"
             self.path = None
+            _need_driver()
             parsed = parsed.set(drivername="postgresql+psycopg")
         else:
             raise InvalidInput(
@@ -216,13 +218,11 @@ def is_connection_lost(error: BaseException) -> bool:
         error = error.orig or error
     import sqlite3
 
-    import psycopg
-
     if isinstance(error, sqlite3.OperationalError):
         return "unable to open" in str(error)
     # 57P..: the server goes away. Not 57014, a cancelled statement: its next attempt may be cancelled too, for ever.
-    return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError) and (
-        getattr(error, "sqlstate", None) is None or str(error.sqlstate).startswith(("08", "57P"))
+    return isinstance(error, _postgres_errors("OperationalError", "InterfaceError")) and (
+        getattr(error, "sqlstate", None) is None or str(getattr(error, "sqlstate", "")).startswith(("08", "57P"))
     )
 
 
@@ -241,13 +241,9 @@ def is_transient(error: BaseException) -> bool:
         error = error.orig or error
     import sqlite3
 
-    import psycopg
-
     if isinstance(error, sqlite3.OperationalError):
         return any(word in str(error) for word in ("locked", "busy", "full", "disk I/O"))
-    return isinstance(
-        error, psycopg.errors.SerializationFailure | psycopg.errors.DeadlockDetected | psycopg.errors.DiskFull
-    )
+    return isinstance(error, _postgres_errors("SerializationFailure", "DeadlockDetected", "DiskFull"))
 
 
 def is_collision(error: BaseException) -> bool:
@@ -256,14 +252,15 @@ def is_collision(error: BaseException) -> bool:
         error = error.orig or error
     import sqlite3
 
-    import psycopg
-
     if isinstance(error, sqlite3.IntegrityError):
         return str(error).startswith(
             ("UNIQUE constraint failed: processing_jobs.", "UNIQUE constraint failed: processing_batches.")
         )
     names = ("uq_processing_jobs_active", "pk_processing_jobs", "pk_processing_batches")
-    return isinstance(error, psycopg.errors.UniqueViolation) and error.diag.constraint_name in names
+    diagnosis = getattr(error, "diag", None)
+    return (
+        isinstance(error, _postgres_errors("UniqueViolation")) and getattr(diagnosis, "constraint_name", None) in names
+    )
 
 
 def is_refusal(error: BaseException) -> bool:
@@ -272,13 +269,30 @@ def is_refusal(error: BaseException) -> bool:
         error = error.orig or error
     import sqlite3
 
-    import psycopg
-
     if isinstance(error, sqlite3.Error):
         return isinstance(error, sqlite3.DataError | sqlite3.IntegrityError | sqlite3.ProgrammingError)
     state = str(getattr(error, "sqlstate", None) or "")
     # Bad data, broken constraints, limits exceeded; and what the drivers themselves will not send.
-    return state[:2] in ("22", "23", "54") or isinstance(error, psycopg.DataError | UnicodeError | OverflowError)
+    ours = isinstance(error, UnicodeError | OverflowError)
+    return ours or state[:2] in ("22", "23", "54") or isinstance(error, _postgres_errors("DataError"))
+
+
+def _need_driver() -> None:
+    """PostgreSQL's driver is an extra: a laptop with SQLite does without it."""
+    try:
+        import psycopg  # noqa: F401
+    except ImportError as error:
+        raise ExtraMissing(
+            f"PostgreSQL needs its driver, which is not installed ({error}). "
+            "Install it: pip install 'docmill[postgres]'. Or unset DOCMILL_DATABASE_URL to use SQLite.",
+            extra="postgres",
+        ) from error
+
+
+def _postgres_errors(*names: str) -> tuple[type[Exception], ...]:
+    """Errors of PostgreSQL's driver; none where nobody has imported it, since then nobody can have raised them."""
+    errors = sys.modules.get("psycopg.errors")
+    return () if errors is None else tuple(getattr(errors, name) for name in names)
 
 
 def _sqlite_engine(database: Database) -> Engine:
@@ -303,7 +317,9 @@ def _sqlite_engine(database: Database) -> Engine:
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
         reading = connection.get_execution_options().get("docmill_read", False)
-        connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
+        # By the driver: what SQLAlchemy does for a statement costs more than most looks at a database of one's own.
+        raw: Any = connection.connection.driver_connection
+        raw.execute("BEGIN" if reading else "BEGIN IMMEDIATE")
 
     return engine
 

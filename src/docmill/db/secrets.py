@@ -11,6 +11,8 @@ from docmill.db.tables import secrets
 
 CALLBACK_TOKENS = "callback_tokens"
 """Proves that a token was given out by this installation."""
+BLOB_LINKS = "blob_links"
+"""Proves that a link to a blob was given out by this installation."""
 _BYTES = 32
 
 

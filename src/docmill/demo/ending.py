@@ -37,7 +37,7 @@ def _figures(summary: Summary, kept_in: Path | None) -> Table:
         "time": f"{summary.seconds} s from start to end, database and processes included",
         "results": f"{kept_in}: docmill.db (table demo_bookings), inbox/, office/, logs/"
         if kept_in
-        else "removed; .venv/bin/python -m docmill.demo --keep DIR keeps them",
+        else "removed; .venv/bin/python -m docmill.demo workflow --keep DIR keeps them",
         "workflow": "src/docmill/demo/transaction.yaml; its steps are in steps.py",
         "yours": "docs/guides/first-workflow.md: write one in ten minutes",
     }

@@ -46,6 +46,7 @@ def request_of(
         max_tokens=_positive(_taken(rest, "max_tokens", int, "a whole number", step_key), "max_tokens", step_key),
         temperature=_number(rest, "temperature", step_key),
         timeout=_positive(_number(rest, "timeout", step_key), "timeout", step_key),
+        cache=_truth(rest, "cache", step_key),
         options=rest,
     )
 
@@ -55,6 +56,13 @@ def _taken(rest: dict[str, object], name: str, kind: type[T], what: str, step_ke
     if value is None or (isinstance(value, kind) and not isinstance(value, bool)):
         return value
     raise PermanentError(f"Step {step_key}: {name} in model_config must be {what}, not {value!r}.")
+
+
+def _truth(rest: dict[str, object], name: str, step_key: str) -> bool | None:
+    value = rest.pop(name, None)
+    if value is None or isinstance(value, bool):
+        return value
+    raise PermanentError(f"Step {step_key}: {name} in model_config must be true or false, not {value!r}.")
 
 
 def _number(rest: dict[str, object], name: str, step_key: str) -> float | None:

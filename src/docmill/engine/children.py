@@ -19,7 +19,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib import import_module
 from queue import Empty, SimpleQueue
-from threading import Lock, Timer
+from threading import TIMEOUT_MAX, Condition, Lock, Thread
+from time import monotonic
 from typing import Any, BinaryIO
 
 from docmill.model.errors import DocmillError, PermanentError, RetryableError
@@ -48,8 +49,8 @@ class ChildSettings:
     memory_mb: int = 2048
     cpu_seconds: int = 600
     """Of one task, however many the child has done before."""
-    tasks: int = 100
-    """Recycled after this many."""
+    tasks: int = 5000
+    """Recycled after this many: to start one and import what it needs costs a second."""
 
 
 class _Child:
@@ -65,9 +66,9 @@ class _Child:
             env=environment,
         )
 
-    def call(self, message: bytes, timeout: float) -> bytes:
+    def call(self, message: bytes, timeout: float, watchdog: "_Watchdog") -> bytes:
         """One task; ChildDied or ChildTimedOut when there is no answer."""
-        timer = _Killer(self._process, timeout)
+        watchdog.watch(self._process, timeout)
         try:
             assert self._process.stdin is not None
             assert self._process.stdout is not None
@@ -76,7 +77,7 @@ class _Child:
         except (BrokenPipeError, ValueError):
             answer = None
         finally:
-            timed_out = timer.disarm()
+            timed_out = watchdog.leave(self._process)
         if answer is None:
             self.close()
             if timed_out:
@@ -103,23 +104,53 @@ class _Child:
                     stream.close()
 
 
-class _Killer:
-    """Kills a process when its time is up."""
+class _Watchdog:
+    """Kills processes whose time is up. One thread for all: one for each task would cost too much."""
 
-    def __init__(self, process: "subprocess.Popen[bytes]", timeout: float) -> None:
-        self._fired = False
-        self._process = process
-        self._timer = Timer(timeout, self._fire)
-        self._timer.daemon = True
-        self._timer.start()
+    def __init__(self) -> None:
+        self._until: dict[subprocess.Popen[bytes], float] = {}
+        self._late: set[subprocess.Popen[bytes]] = set()
+        self._changed = Condition()
+        self._looking_at = math.inf
+        self._thread: Thread | None = None
+        self._closed = False
 
-    def _fire(self) -> None:
-        self._fired = True
-        self._process.kill()
+    def watch(self, process: "subprocess.Popen[bytes]", timeout: float) -> None:
+        """Kill it after so many seconds, unless it leaves before."""
+        until = monotonic() + timeout
+        with self._changed:
+            self._until[process] = until
+            if self._thread is None:
+                self._thread = Thread(target=self._run, name="docmill-watchdog", daemon=True)
+                self._thread.start()
+            elif until < self._looking_at:
+                self._changed.notify()
 
-    def disarm(self) -> bool:
-        self._timer.cancel()
-        return self._fired
+    def leave(self, process: "subprocess.Popen[bytes]") -> bool:
+        """Watch it no longer; whether it was killed."""
+        with self._changed:
+            self._until.pop(process, None)
+            late = process in self._late
+            self._late.discard(process)
+            return late
+
+    def close(self) -> None:
+        """End the thread."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify()
+
+    def _run(self) -> None:
+        with self._changed:
+            while not self._closed:
+                now = monotonic()
+                for process in [each for each, until in self._until.items() if until <= now]:
+                    del self._until[process]
+                    self._late.add(process)
+                    process.kill()
+                # Who leaves does not wake us: we look once more in vain, and go on with who is there then.
+                self._looking_at = min(self._until.values(), default=math.inf)
+                self._changed.wait(None if self._looking_at == math.inf else min(self._looking_at - now, TIMEOUT_MAX))
 
 
 class Children:
@@ -132,6 +163,7 @@ class Children:
         self._busy: set[_Child] = set()
         self._closed = False
         self._lock = Lock()
+        self._watchdog = _Watchdog()
 
     async def run(self, function: Callable[..., Any], arguments: tuple[object, ...], timeout: float) -> Any:
         """Run the function in a child; raises what it raised, or ChildDied."""
@@ -149,7 +181,7 @@ class Children:
     def _call(self, message: bytes, timeout: float) -> bytes:
         child = self._take()
         try:
-            answer = child.call(message, timeout)
+            answer = child.call(message, timeout, self._watchdog)
         finally:
             with self._lock:
                 self._busy.discard(child)
@@ -182,6 +214,7 @@ class Children:
             self._threads.shutdown(cancel_futures=True)
         while not self._idle.empty():
             self._idle.get().close()
+        self._watchdog.close()
 
 
 def write_message(stream: BinaryIO | Any, message: bytes) -> None:

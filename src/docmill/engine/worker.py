@@ -44,6 +44,10 @@ _SETTLING = 1.0
 """Seconds a drain waits at least for the transactions under way when it begins."""
 
 
+Chore = Callable[[datetime], None]
+"""Called after every sweep with the database's time. Short, and harmless when several workers do it at once."""
+
+
 def default_pools() -> tuple[PoolSettings, ...]:
     """A pool for each kind of step."""
     return tuple(PoolSettings(name=kind.value) for kind in StepKind)
@@ -62,6 +66,8 @@ class WorkerSettings:
     """How long finished jobs are kept; None: for ever."""
     read_patience: float = 60.0
     """Seconds for one read on behalf of a step, the entity loader of a plug-in included."""
+    chores: Sequence[Chore] = ()
+    """What else is to be looked after in the background, by parts that the engine knows nothing of."""
 
 
 class SweeperThread(StoreThread):
@@ -78,8 +84,10 @@ class SweeperThread(StoreThread):
         queues: tuple[str, ...],
         on_sweep: Callable[[Sweep], None],
         retention: timedelta | None = None,
+        chores: Sequence[Chore] = (),
     ) -> None:
         super().__init__("sweeper", database, plans)
+        self._chores = chores
         self._run_dir = run_dir
         self._lease = lease
         self._interval = interval
@@ -93,6 +101,7 @@ class SweeperThread(StoreThread):
                 sweep, _ = self.persist(self._sweep)
                 self._on_sweep(sweep)
                 self._prune(sweep.now)
+                self._do_chores(sweep.now)
             if self.stopping.wait(self._interval):
                 return
 
@@ -100,6 +109,14 @@ class SweeperThread(StoreThread):
         pruner = self._pruner
         if pruner is not None and pruner.due(now):
             self.persist(lambda store: pruner.prune(store, now))
+
+    def _do_chores(self, now: datetime) -> None:
+        for chore in self._chores:
+            try:
+                chore(now)
+            except Exception as error:
+                # It is done again at the next sweep; the steps must not suffer for it.
+                log.warning("a chore failed: %s", error)
 
     def _sweep(self, store: Store) -> Sweep:
         lease = self._lease
@@ -204,6 +221,7 @@ class Worker:
             queues=slots.queues,
             on_sweep=lambda sweep: _after_sweep(sweep, lane_a, bell.ring),
             retention=settings.retention,
+            chores=settings.chores,
         )
         await asyncio.to_thread(heartbeat.register)
         for thread in (lane_a, lane_b, sweeper):

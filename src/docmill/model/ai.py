@@ -25,6 +25,8 @@ class CallOutcome(StrEnum):
     FAILED = "failed"
     LOST = "lost"
     """Its process died before it could tell: counted with the most it can have cost."""
+    CACHED = "cached"
+    """Not asked at all: the same had been answered before."""
 
 
 class FinishReason(StrEnum):
@@ -61,6 +63,8 @@ class Request:
     temperature: float | None = None
     timeout: float | None = None
     """Seconds for the call itself, without the wait for a token of the rate limit."""
+    cache: bool | None = None
+    """Whether an earlier answer to the very same request will do, and this one may serve later ones."""
     options: Mapping[str, object] = field(default_factory=dict)
     """Whatever else the template's `model_config` says, for the provider to read."""
 
@@ -89,6 +93,8 @@ class Answer:
     input_tokens: int
     output_tokens: int
     finish: FinishReason = FinishReason.STOP
+    cached_tokens: int = 0
+    """Those of the input that the provider had read before and asks less for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +111,8 @@ class Reply:
     cost_nanos: int
     """In billionths of a US dollar."""
     finish: FinishReason
+    cached: bool = False
+    """Whether nobody had to be asked: the tokens are 0 then."""
 
     @property
     def cost(self) -> Decimal:

@@ -36,6 +36,18 @@ class ModelUnknown(PermanentError):
     code = "model_unknown"
 
 
+class ModelRequestRejected(PermanentError):
+    """The provider cannot take this request as it is: too long, too large, an option it does not have."""
+
+    code = "model_request_rejected"
+
+
+class ModelQuotaExceeded(PermanentError):
+    """The account at the provider has no credit left."""
+
+    code = "model_quota_exceeded"
+
+
 class BudgetExceeded(PermanentError):
     """The organisation has spent its budget; the message says which, and how to go on."""
 

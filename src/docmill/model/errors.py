@@ -90,6 +90,12 @@ class LeaseLost(DocmillError):
     code = "lease_lost"
 
 
+class ExtraMissing(DocmillError):
+    """A library is not installed that only some installations need; the message names the extra that brings it."""
+
+    code = "extra_missing"
+
+
 class DatabaseUnavailable(DocmillError):
     """The database cannot be reached; the message says which and how to check."""
 

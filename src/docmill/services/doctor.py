@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -74,6 +75,7 @@ def examine(
 ) -> Iterator[Check]:
     """Everything there is to check, in an order in which a later check rests on the earlier ones."""
     yield check_python()
+    yield check_extras()
     try:
         settings = load_settings()
     except DocmillError as error:
@@ -84,6 +86,7 @@ def examine(
     yield check_settings()
     yield from check_home(settings)
     yield from check_plugins(lambda: load_registry(settings))
+    yield check_models(settings)
     yield from check_database(settings, lambda: open_database(settings))
 
 
@@ -94,6 +97,28 @@ def check_python() -> Check:
         wanted = ".".join(str(part) for part in MIN_PYTHON)
         return fail("python", found, f"Install Python {wanted} or newer.")
     return ok("python", found)
+
+
+EXTRAS = {"models": "pydantic_ai", "postgres": "psycopg", "s3": "obstore"}
+"""Extra -> the module that it brings."""
+
+
+def check_extras() -> Check:
+    """Which extras are installed. None is needed: whoever lacks one that is used is told its name."""
+    there = [name for name, module in EXTRAS.items() if _is_installed(module)]
+    lacking = [name for name in EXTRAS if name not in there]
+    found = ", ".join(there) or "none"
+    if lacking:
+        found += f"; not installed: {', '.join(lacking)} (pip install 'docmill[{','.join(lacking)}]')"
+    return ok("extras", found)
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ValueError:
+        # Somebody has put nothing in its place, so that it cannot be imported.
+        return False
 
 
 def check_settings() -> Check:
@@ -166,6 +191,24 @@ def check_plugins(load: Callable[[], "Registry"]) -> Iterator[Check]:
     )
     yield ok("plug-ins", counts)
     yield ok("step types", ", ".join(sorted(registry.steps)))
+
+
+def check_models(settings: Settings) -> Check:
+    """Which providers of models can be asked; those that the settings speak of must be."""
+    from docmill.ai.providers.access import accesses
+
+    section = settings.ai
+    found = accesses({name: provider.opens for name, provider in section.providers.items()})
+    missing = {name: access.missing() for name, access in found.items()}
+    ready = [name for name in found if missing[name] is None]
+    names = [section.model, *section.models.values()]
+    meant = {section.provider, *section.providers, *(name.partition(":")[0] for name in names)}
+    wanted = [reason for name, reason in missing.items() if reason is not None and name in meant]
+    told = f"ready: {', '.join(['local', *ready])}"
+    if wanted:
+        return warn("models", told, " ".join(wanted))
+    unused = [name for name in found if name not in ready]
+    return ok("models", f"{told}; without a key or a library: {', '.join(unused)}" if unused else told)
 
 
 def _count(number: int, noun: str) -> str:

@@ -112,9 +112,11 @@ class TemplateInvalid(DocmillError):
 
 
 class Faults:
-    """Collects faults while a template is read, so that one run shows them all."""
+    """Collects faults while a template (or another text of ours) is read, so that one run shows them all."""
 
-    def __init__(self) -> None:
+    def __init__(self, what: str = "template") -> None:
+        self.what = what
+        """What is being read, for sentences about the whole of it."""
         self._kept: list[Fault] = []
         self._unlisted = 0
         self._suggestions = SUGGESTIONS
@@ -137,8 +139,11 @@ class Faults:
         close = get_close_matches(word, sorted(known), n=1, cutoff=0.6)
         return f" Did you mean '{close[0]}'?" if close else ""
 
+    def listed(self) -> tuple[Fault, ...]:
+        """Those that were kept, in the order of the file."""
+        return tuple(sorted(self._kept, key=lambda fault: (fault.line, fault.column, fault.path, fault.code)))
+
     def raise_if_any(self, source: str) -> None:
         """Refuse the template if anything was found."""
         if self._kept:
-            ordered = sorted(self._kept, key=lambda fault: (fault.line, fault.column, fault.path, fault.code))
-            raise TemplateInvalid(source, ordered, unlisted=self._unlisted)
+            raise TemplateInvalid(source, self.listed(), unlisted=self._unlisted)

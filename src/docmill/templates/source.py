@@ -116,7 +116,7 @@ def load(text: str, faults: Faults) -> Node | None:
         return None
     if size > MAX_BYTES:
         faults.add(
-            start, "", "too_large", f"The template has {size:,} bytes; at most {MAX_BYTES:,} are read. Split it."
+            start, "", "too_large", f"The {faults.what} has {size:,} bytes; at most {MAX_BYTES:,} are read. Split it."
         )
         return None
     reader = _Reader(faults)
@@ -176,7 +176,9 @@ class _Reader:
                 case yaml.DocumentStartEvent():
                     documents += 1
                     if documents > 1:
-                        self._faults.add(at, "", "many_documents", "A file holds one template; remove this '---'.")
+                        self._faults.add(
+                            at, "", "many_documents", f"A file holds one {self._faults.what}; remove this '---'."
+                        )
                         raise _Stop
                 case yaml.ScalarEvent():
                     self._add(self._scalar(event, at), event.anchor)
@@ -189,9 +191,8 @@ class _Reader:
                 case _:
                     pass
         if self._root is None:
-            self._faults.add(
-                Mark(1, 1), "", "empty", "The file is empty; a template needs name, processable_type, steps."
-            )
+            needs = "name, processable_type, steps" if self._faults.what == "template" else "something in it"
+            self._faults.add(Mark(1, 1), "", "empty", f"The file is empty; a {self._faults.what} needs {needs}.")
         return self._root
 
     def _open(self, event: yaml.CollectionStartEvent, at: Mark) -> None:
@@ -240,7 +241,10 @@ class _Reader:
     def _refuse_tag(self, tag: str, at: Mark) -> None:
         shown = tag.replace("tag:yaml.org,2002:", "!!")[:80]
         self._faults.add(
-            at, "", "yaml_tag", f"Tag {shown} is not allowed; a template is plain data, write the value itself."
+            at,
+            "",
+            "yaml_tag",
+            f"Tag {shown} is not allowed; a {self._faults.what} is plain data, write the value itself.",
         )
 
     def _scalar(self, event: yaml.ScalarEvent, at: Mark) -> Node:

@@ -47,6 +47,13 @@ class Dispatch:
         return list(self.message["metadata"]["steps"])
 
 
+def _publish(path: Path, text: str) -> None:
+    """A file that is there whole or not at all: whoever waits for it to exist may read it at once."""
+    unfinished = path.with_suffix(".part")
+    unfinished.write_text(text)
+    unfinished.replace(path)
+
+
 def completed(message: Mapping[str, Any], step: Mapping[str, Any]) -> Callback:
     """A good answer to one step: a text, as a model would give, and the token, so that a witness can tell attempts."""
     return {
@@ -118,7 +125,7 @@ class Hub:
         """What the installation said to each callback."""
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self.url = f"http://127.0.0.1:{self._server.server_port}/docmill"
-        (directory / "hub.url").write_text(self.url)
+        _publish(directory / "hub.url", self.url)
         self._threads = [
             Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True),
             Thread(target=self._answer_all, daemon=True),

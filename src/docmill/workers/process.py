@@ -3,7 +3,8 @@
 import asyncio
 import logging
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from threading import Thread
 
 from docmill.engine.worker import Worker
@@ -43,3 +44,50 @@ def _stop(worker: Worker, loop: asyncio.AbstractEventLoop, number: signal.Signal
         # Not Python's own handler, which would wait for the loop: the kernel's, which waits for nobody.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     worker.stop()
+
+
+class Alongside:
+    """A worker that runs in a thread of this process, beside whatever else it does."""
+
+    def __init__(self, worker: Worker) -> None:
+        self._worker = worker
+        self._failure: BaseException | None = None
+        self._thread = Thread(target=self._run, name="docmill-worker", daemon=True)
+
+    def _run(self) -> None:
+        try:
+            asyncio.run(self._worker.run())
+        except BaseException as error:
+            self._failure = error
+
+    def check(self) -> None:
+        """Raise what ended the worker, should it have ended: nobody else may be there to do the work."""
+        if not self._thread.is_alive() and self._failure is not None:
+            raise self._failure
+
+    def start(self) -> None:
+        """Begin to work."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Drain, and wait for the end."""
+        self._worker.stop()
+        self._thread.join()
+
+
+@contextmanager
+def alongside(worker: Worker) -> Iterator[Alongside]:
+    """Work while the block runs. SIGTERM ends the block as Ctrl-C does: what is running is finished or given back."""
+    running = Alongside(worker)
+    before = signal.signal(signal.SIGTERM, _interrupt)
+    running.start()
+    try:
+        yield running
+    finally:
+        signal.signal(signal.SIGTERM, before)
+        running.stop()
+    running.check()
+
+
+def _interrupt(number: int, frame: object) -> None:
+    raise KeyboardInterrupt

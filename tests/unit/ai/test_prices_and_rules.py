@@ -1,5 +1,6 @@
 """Which model a name means, what its tokens cost, and what a budget lets through."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 
@@ -82,7 +83,8 @@ def test_the_bound_of_the_input_is_never_below_its_tokens() -> None:
         timeout=1.0,
         options={},
     )
-    assert most_input_tokens(call) == 6 + 8 + 11
+    assert most_input_tokens(call) == 6 + 8 + 3010
+    assert most_input_tokens(replace(call, output_schema={"type": "object"})) == 6 + 8 + 3010 + 17
 
 
 def test_periods_are_those_of_utc() -> None:

@@ -1,8 +1,9 @@
 """Table definitions, one module per domain, all on one metadata."""
 
-from docmill.db.tables.ai import ai_breakers, ai_buckets, ai_budgets, ai_calls
+from docmill.db.tables.ai import ai_breakers, ai_buckets, ai_budgets, ai_calls, ai_responses
 from docmill.db.tables.batches import batches
 from docmill.db.tables.callbacks import callbacks, secrets
+from docmill.db.tables.documents import document_runs, documents, processed_documents
 from docmill.db.tables.issues import issues
 from docmill.db.tables.jobs import job_events, job_steps, jobs, step_parts
 from docmill.db.tables.metadata import metadata
@@ -15,13 +16,17 @@ __all__ = [
     "ai_buckets",
     "ai_budgets",
     "ai_calls",
+    "ai_responses",
     "batches",
     "callbacks",
+    "document_runs",
+    "documents",
     "issues",
     "job_events",
     "job_steps",
     "jobs",
     "metadata",
+    "processed_documents",
     "prompts",
     "secrets",
     "step_parts",

@@ -40,12 +40,29 @@ ai_calls = Table(
     Column("expires_at", UtcTime, nullable=False),
     Column("duration_ms", Integer, nullable=False),
     Column("created_at", UtcTime, nullable=False),
+    Column("cached_tokens", Integer, nullable=False, server_default=text("0")),
     one_of("outcome", CallOutcome),
 )
 Index("ix_ai_calls_org", ai_calls.c.org_id, ai_calls.c.created_at)
 _asked = text("outcome = 'asked'")
 Index("ix_ai_calls_asked", ai_calls.c.org_id, postgresql_where=_asked, sqlite_where=_asked)
 Index("ix_ai_calls_job", ai_calls.c.job_id)
+
+ai_responses = Table(
+    "ai_responses",
+    metadata,
+    # A digest of the organisation and of all that was asked.
+    Column("key", String(64), primary_key=True),
+    Column("org_id", IdType, nullable=False),
+    Column("call_id", IdType, nullable=False),
+    Column("provider", String, nullable=False),
+    Column("model", String, nullable=False),
+    # None: the call is on its way, until `expires_at` at the latest.
+    Column("text", String),
+    Column("created_at", UtcTime, nullable=False),
+    Column("expires_at", UtcTime, nullable=False),
+)
+Index("ix_ai_responses_expires", ai_responses.c.expires_at)
 
 ai_breakers = Table(
     "ai_breakers",

@@ -1,4 +1,4 @@
-"""The only place where parts are wired together. Imports no edge.
+"""The only place where parts are wired together. Imports no edge. `meanings` says what settings mean to each part.
 
 What only some commands need is imported where it is made: checking a template must not cost the import of a database
 library, nor looking at jobs that of the worker.
@@ -8,26 +8,62 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from docmill.bootstrap.meanings import (
+    askable,
+    document_work,
+    extraction_options,
+    model_accesses,
+    model_rules,
+    no_blobs,
+    open_blobs,
+    output_settings,
+    retry_policy,
+    schema_overrides,
+)
 from docmill.model.errors import DocmillError
-from docmill.settings import ExecutorSection, Settings
+from docmill.settings import ExecutorSection, ProviderSection, Settings
 
 if TYPE_CHECKING:
     from docmill.ai.gateway import Gateway
-    from docmill.ai.rules import Rules
     from docmill.db.database import Database
+    from docmill.documents.blobs import Blobs
     from docmill.engine.bell import Bell
     from docmill.engine.worker import Worker
     from docmill.plugin import Registry
     from docmill.prompts.store import Prompts
     from docmill.services.batches import Batches
     from docmill.services.callbacks import Callbacks
+    from docmill.services.documents import Documents
     from docmill.services.issues import Issues
     from docmill.services.jobs import Jobs
     from docmill.services.models import ModelUse
+    from docmill.services.processing import Processing
     from docmill.services.templates import Templates
+    from docmill.steps.document_work import DocumentWork
     from docmill.templates.catalogue import Catalogue
+
+__all__ = [
+    "App",
+    "HomeUnusable",
+    "SchemaOutdated",
+    "askable",
+    "catalogue_of",
+    "document_work",
+    "extraction_options",
+    "is_newer",
+    "load_registry",
+    "model_accesses",
+    "model_rules",
+    "open_app",
+    "open_blobs",
+    "output_settings",
+    "plugin_modules",
+    "retry_policy",
+    "schema_overrides",
+]
 
 ENTRY_POINTS = "docmill.plugins"
 BUILT_IN = (
@@ -63,7 +99,34 @@ class App:
     @cached_property
     def registry(self) -> "Registry":
         """Built-in step types, entry points, and the modules named in the settings."""
-        return load_registry(self.settings.plugins, self.settings.executors)
+        return load_registry(
+            self.settings.plugins, self.settings.executors, self.settings.ai.providers, self.document_work
+        )
+
+    @cached_property
+    def blobs(self) -> "Blobs":
+        """Where bytes are kept."""
+        return open_blobs(self.settings, self.database)
+
+    @property
+    def document_work(self) -> "DocumentWork":
+        """What the steps of document processing work with."""
+        return document_work(self.settings, lambda: self.blobs)
+
+    @cached_property
+    def documents(self) -> "Documents":
+        from docmill.services.documents import Documents
+
+        return Documents(self.database, lambda: self.blobs)
+
+    @cached_property
+    def processing(self) -> "Processing":
+        """Documents in, by whole folders."""
+        from docmill.services.processing import Processing
+
+        limits = self.document_work.limits
+        concurrency = self.settings.processing.concurrency
+        return Processing(self.database, lambda: self.blobs, self.documents, self.jobs, limits, in_flight=concurrency)
 
     @cached_property
     def bell(self) -> "Bell":
@@ -160,6 +223,7 @@ class App:
                 children=ChildSettings(**children),
                 drain_seconds=settings.drain_seconds,
                 retention=settings.retention.jobs,
+                chores=(self.documents.chores,),
             ),
             resolve,
             models=self.models,
@@ -207,7 +271,8 @@ def open_app(settings: Settings, *, check_schema: bool = True) -> Iterator[App]:
     from docmill.db.database import Database
 
     try:
-        settings.home.mkdir(parents=True, exist_ok=True)
+        # What documents say, and the secrets that sign links, are nobody else's. A folder that is there stays as it is.
+        settings.home.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise HomeUnusable(
             f"The folder {settings.home} cannot be created: {error.strerror}. Set DOCMILL_HOME to one you may write to."
@@ -262,12 +327,19 @@ def plugin_modules(modules: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def load_registry(modules: tuple[str, ...], executors: Mapping[str, ExecutorSection] | None = None) -> "Registry":
-    """All declared steps, processors and loaders; external steps go to these executors."""
+def load_registry(
+    modules: tuple[str, ...],
+    executors: Mapping[str, ExecutorSection] | None = None,
+    providers: Mapping[str, ProviderSection] | None = None,
+    work: "DocumentWork | None" = None,
+) -> "Registry":
+    """All declared steps, processors and loaders; external steps go to these executors, models to these providers."""
     from datetime import UTC, datetime
     from importlib import import_module
 
-    from docmill.plugin import PluginInvalid, Registry
+    from docmill.ai.providers.asking import provider_of
+    from docmill.plugin import EntityLoader, PluginInvalid, Registry
+    from docmill.steps.documents import document_declarations
     from docmill.steps.external import Executor, external_call
 
     registry = Registry()
@@ -290,31 +362,15 @@ def load_registry(modules: tuple[str, ...], executors: Mapping[str, ExecutorSect
         for name, section in (executors or {}).items()
     }
     registry.add(external_call(known, lambda: datetime.now(UTC)))
+    for spec in document_declarations(work or document_work(Settings.model_construct(home=Path()), no_blobs)):
+        # A plug-in of an earlier release may have documents of its own.
+        if not (isinstance(spec, EntityLoader) and spec.entity_type in registry.loaders):
+            registry.add(spec)
+    for access in model_accesses(providers or {}).values():
+        # A plug-in may bring a provider of its own under one of the names.
+        if access.name not in registry.providers:
+            registry.add(provider_of(access))
     return registry
-
-
-def model_rules(settings: Settings) -> "Rules":
-    """What the settings say about models, as the gateway wants it."""
-    from docmill.ai.budget import Budget, Span
-    from docmill.ai.prices import Price
-    from docmill.ai.rules import ProviderRules, Rules
-
-    section = settings.ai
-    limits = {Span.MONTH: section.budget_month, Span.DAY: section.budget_day}
-    return Rules(
-        model=section.model,
-        provider=section.provider,
-        models=section.models,
-        max_tokens=section.max_tokens,
-        timeout=section.timeout,
-        rate=section.rate,
-        burst=section.burst,
-        budgets=tuple(
-            Budget(span=span, limit=int(limit * 1_000_000_000)) for span, limit in limits.items() if limit is not None
-        ),
-        prices={name: Price(input=price.input, output=price.output) for name, price in section.prices.items()},
-        providers={name: ProviderRules(**part.model_dump()) for name, part in section.providers.items()},
-    )
 
 
 def catalogue_of(registry: "Registry") -> "Catalogue":

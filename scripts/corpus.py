@@ -1,0 +1,176 @@
+"""The labelled documents that models are fitted on: DOCMILL_DATA, else ../shared/data. None are in this repository.
+
+Reading includes OCR, which takes minutes; `kept` is a folder in which readings are kept for the next time.
+"""
+
+import gzip
+import json
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from docmill.documents.limits import Limits
+from docmill.documents.parsing import read_whole
+from docmill.documents.reading import Box, Format, Line, Page, Reading, TextSource, Word
+from docmill.extraction.ground_truth import Labelled, read_labels
+from docmill.extraction.grounding import ground
+from docmill.extraction.pages import Pages
+from docmill.extraction.schema import load_schema
+
+ROOT = Path(__file__).resolve().parent.parent
+MODELS = ROOT / "src/docmill/extraction/local/models"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Document:
+    """A labelled document as it was read; the XML of an e-invoice is left out."""
+
+    labelled: Labelled
+    reading: Reading
+    group: str
+    """Whose it is: a group is learned from or tested on, never both."""
+
+
+def data_folder() -> Path:
+    """Where the labelled documents lie."""
+    return Path(os.environ.get("DOCMILL_DATA", ROOT / "../shared/data")).resolve()
+
+
+def write_model(name: str, data: dict[str, Any]) -> None:
+    """Replace a model that ships."""
+    file = MODELS / f"{name}.json"
+    file.write_text(json.dumps(data, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    print(f"wrote {file.relative_to(ROOT)}")
+
+
+def invoices(kept: Path | None = None) -> list[Document]:
+    """Invoices without XML, and the visible pages of e-invoices that are not among them."""
+    found, seen = [], set()
+    for folder in ("invoices", "einvoices"):
+        for record, labelled in _rows(folder):
+            if not labelled.file.endswith(".pdf") or record["id"] in seen:
+                continue
+            seen.add(record["id"])
+            reading = replace(_reading(folder, record, kept), invoice=None)
+            if not labelled.visible:
+                labelled = replace(labelled, visible=_visible(labelled, reading))
+            found.append(Document(labelled=labelled, reading=reading, group=_seller(record, reading)))
+    return found
+
+
+def receipts(kept: Path | None = None) -> list[Document]:
+    """Receipts whose images are here, as they are read, and others as their lines were read by OCR."""
+    found = [
+        Document(labelled=labelled, reading=_reading("receipts", record, kept), group=_company(labelled))
+        for record, labelled in _rows("receipts")
+    ]
+    have = {document.labelled.file for document in found}
+    lines = {record["id"]: record for record in _packed("receipts/ocr_rapidocr3.10_150.jsonl.gz")}
+    for record, labelled in _rows("receipts", "labels_150.jsonl"):
+        if labelled.file not in have:
+            read = lines[record["id"]]
+            reading = from_lines(read["lines"], read["w"], read["h"])
+            found.append(Document(labelled=labelled, reading=reading, group=_company(labelled)))
+    return found
+
+
+def transcribed(leave_out: Sequence[Document] = ()) -> list[Document]:
+    """Receipts as people transcribed them, without those given."""
+    known = {Path(document.labelled.file).stem for document in leave_out}
+    found = []
+    for record in _packed("receipts/train_lines.jsonl.gz"):
+        if record["id"] not in known:
+            labelled = Labelled(file=record["id"], fields=record["fields"])
+            wide = 1.05 * max(max(line["box"][0::2]) for line in record["lines"])
+            high = 1.05 * max(max(line["box"][1::2]) for line in record["lines"])
+            reading = from_lines(record["lines"], wide, high)
+            found.append(Document(labelled=labelled, reading=reading, group=_company(labelled)))
+    return found
+
+
+def book_pages(count: int, words: int = 300) -> list[Reading]:
+    """Pages of prose."""
+    from docmill.testing.paper_readings import paper
+
+    book = read_whole(str(data_folder() / "books/moby-dick.epub"), Limits())
+    text = " ".join(section.text for section in book.sections).split()
+    step = len(text) // (count + 1)
+    pages = []
+    for number in range(count):
+        some = text[number * step : number * step + words - 2 * number]
+        wide = 7 + number % 6
+        pages.append(paper([" ".join(some[at : at + wide]) for at in range(0, len(some), wide)]))
+    return pages
+
+
+def from_lines(lines: Sequence[dict[str, Any]], wide: float, high: float) -> Reading:
+    """A reading of lines with boxes of eight numbers in pixels; words share the width of their line, and its score."""
+    made = []
+    for line in lines:
+        words = line["text"].split()
+        if words:
+            made.append(_line(words, line["box"], line.get("score"), wide, high))
+    page = Page(number=1, width=wide, height=high, source=TextSource.OCR, lines=tuple(made))
+    return Reading(sha256="", format=Format.JPEG, pages=(page,))
+
+
+def _line(words: Sequence[str], box: Sequence[float], score: float | None, wide: float, high: float) -> Line:
+    left, right, top, bottom = min(box[0::2]), max(box[0::2]), min(box[1::2]), max(box[1::2])
+    letter = (right - left) / (sum(map(len, words)) + len(words) - 1)
+    at, made = left, []
+    for word in words:
+        end = at + letter * len(word)
+        made.append(Word(text=word, box=Box(at / wide, top / high, end / wide, bottom / high), score=score))
+        at = end + letter
+    return Line(words=tuple(made))
+
+
+def _rows(folder: str, file: str = "labels.jsonl") -> Iterator[tuple[dict[str, Any], Labelled]]:
+    text = (data_folder() / folder / file).read_text(encoding="utf-8")
+    records = [json.loads(line) for line in text.splitlines() if line.strip()]
+    yield from zip(records, read_labels(text), strict=True)
+
+
+def _packed(file: str) -> Iterator[dict[str, Any]]:
+    with gzip.open(data_folder() / file, "rt", encoding="utf-8") as lines:
+        for line in lines:
+            yield json.loads(line)
+
+
+def _reading(folder: str, record: dict[str, Any], kept: Path | None) -> Reading:
+    store = kept / f"{folder}_{record['id']}.json" if kept else None
+    if store and store.exists():
+        return Reading.from_json(json.loads(store.read_text(encoding="utf-8")))
+    reading = read_whole(str(data_folder() / folder / record["file"]), Limits())
+    if store:
+        store.parent.mkdir(parents=True, exist_ok=True)
+        store.write_text(json.dumps(reading.as_json()), encoding="utf-8")
+    return reading
+
+
+def _visible(labelled: Labelled, reading: Reading) -> dict[str, bool]:
+    """What of an e-invoice can be seen on its page: its labels are those of the XML."""
+    schema, pages = load_schema("invoice"), Pages(reading)
+    if not any(page.source is TextSource.EMBEDDED for page in reading.pages):
+        return {}
+    return {
+        name: bool(value and name in schema.fields and ground(value, schema.fields[name].type, pages))
+        for name, value in labelled.fields.items()
+    }
+
+
+def _seller(record: dict[str, Any], reading: Reading) -> str:
+    """Whatever shares a seller or a way of printing."""
+    if record.get("layout") == "stylesheet":
+        return "stylesheet"
+    if record.get("origin") == "gst_fixture":
+        return "gst"
+    if all(word in reading.text for word in ("Date of issue", "Date due", "Invoice number")):
+        return "billing service"
+    return str(record["fields"].get("seller_name") or record["id"]).split("\n")[0]
+
+
+def _company(labelled: Labelled) -> str:
+    return "".join(char for char in (labelled.fields["company"] or "").casefold() if char.isalnum())

@@ -1,0 +1,166 @@
+"""What the settings mean to each part: limits, rules and places in the form in which those want them."""
+
+import os
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from docmill.model.errors import DocmillError
+from docmill.settings import ProviderSection, Settings
+
+if TYPE_CHECKING:
+    from docmill.ai.providers.access import Access
+    from docmill.ai.rules import Rules, Target
+    from docmill.db.database import Database
+    from docmill.documents.blobs import Blobs
+    from docmill.extraction.overrides import Overrides
+    from docmill.outputs.places import OutputSettings
+    from docmill.services.retries import RetryPolicy
+    from docmill.steps.document_work import DocumentWork
+
+
+def open_blobs(settings: Settings, database: "Database") -> "Blobs":
+    """The blobs that the settings describe."""
+    section = settings.storage
+    if section.kind == "s3":
+        from docmill.documents.buckets import Bucket, BucketBlobs
+
+        assert section.bucket is not None
+        bucket = Bucket(
+            name=section.bucket,
+            prefix=section.prefix or "",
+            endpoint=section.endpoint,
+            region=section.region,
+            access_key=None if section.access_key is None else section.access_key.get_secret_value(),
+            secret_key=None if section.secret_key is None else section.secret_key.get_secret_value(),
+        )
+        return BucketBlobs(bucket, section.path or settings.home / "copies")
+    from datetime import UTC, datetime
+
+    from docmill.db.secrets import BLOB_LINKS, installation_secret
+    from docmill.documents.blobs import FolderBlobs
+    from docmill.documents.links import Links
+
+    def links() -> Links:
+        return Links(installation_secret(database, BLOB_LINKS, now=datetime.now(UTC)))
+
+    return FolderBlobs(section.path or settings.home / "blobs", links)
+
+
+def document_work(settings: Settings, blobs: "Callable[[], Blobs]") -> "DocumentWork":
+    """What the steps of document processing work with, by these settings."""
+    from datetime import UTC, datetime
+
+    from docmill.documents.limits import Limits
+    from docmill.steps.document_work import DocumentWork
+
+    return DocumentWork(
+        blobs=blobs,
+        clock=lambda: datetime.now(UTC),
+        limits=Limits(**settings.documents.model_dump()),
+        cache_ttl=settings.idempotency.cache_ttl,
+        preserve_locked=settings.idempotency.preserve_fields,
+        originals_expire_after=settings.storage.originals_expire_after,
+        outputs=output_settings(settings),
+        options=extraction_options(settings),
+        abreast=settings.children.count or os.cpu_count() or 1,
+    )
+
+
+def no_blobs() -> "Blobs":
+    raise DocmillError("This was opened to look at templates, not to run them.")
+
+
+def model_accesses(sections: Mapping[str, ProviderSection]) -> "dict[str, Access]":
+    """What opens each provider of models, by the settings and the environment."""
+    from docmill.ai.providers.access import accesses
+
+    return accesses({name: section.opens for name, section in sections.items()})
+
+
+def model_rules(settings: Settings) -> "Rules":
+    """What the settings say about models, as the gateway wants it."""
+    from docmill.ai.budget import Budget, Span
+    from docmill.ai.prices import Price
+    from docmill.ai.rules import ProviderRules, Rules
+
+    section, breaker = settings.ai, settings.processing.circuit_breaker
+    limits = {Span.MONTH: section.budget_month, Span.DAY: section.budget_day}
+    return Rules(
+        model=section.model,
+        provider=section.provider,
+        models=section.models,
+        max_tokens=section.max_tokens,
+        timeout=section.timeout,
+        rate=section.rate,
+        burst=section.burst,
+        budgets=tuple(
+            Budget(span=span, limit=int(limit * 1_000_000_000)) for span, limit in limits.items() if limit is not None
+        ),
+        failure_threshold=breaker.failure_threshold,
+        recovery_seconds=breaker.recovery_timeout_seconds,
+        cache=section.cache,
+        cache_ttl=section.cache_ttl,
+        prices={name: Price(input=price.input, output=price.output) for name, price in section.prices.items()},
+        providers={
+            name: ProviderRules(rate=part.rate, burst=part.burst, options=part.options)
+            for name, part in section.providers.items()
+        },
+    )
+
+
+def output_settings(settings: Settings) -> "OutputSettings":
+    """Which output files are written, and where."""
+    from docmill.outputs.places import OutputFormat, OutputSettings
+
+    section = settings.output
+    return OutputSettings(
+        root=settings.output_root,
+        formats=tuple(OutputFormat(name) for name in section.formats),
+        json_path=section.json_path,
+        parquet_path=section.parquet_path,
+        json_compression=section.json_compression,
+        parquet_compression=section.parquet_compression,
+        atomic=section.atomic,
+        schema_folders=settings.schema_folders,
+    )
+
+
+def schema_overrides(settings: Settings) -> "Overrides":
+    """What the settings ask of fields and rules instead of what their schemas ask."""
+    from docmill.extraction.overrides import FieldOverride, Overrides
+
+    return Overrides(
+        fields={
+            schema: {name: FieldOverride(**part.model_dump()) for name, part in parts.items()}
+            for schema, parts in settings.fields.items()
+        },
+        tolerance=settings.validation.tolerance,
+        rules=settings.validation.rules,
+    )
+
+
+def retry_policy(settings: Settings) -> "RetryPolicy":
+    """How often steps of document processing are tried again."""
+    from docmill.services.retries import RetryPolicy
+
+    return RetryPolicy(**settings.processing.retry.model_dump())
+
+
+def extraction_options(settings: Settings) -> dict[str, object]:
+    """What the settings say about extraction, as it goes to children."""
+    return {
+        "schemas": [str(folder) for folder in settings.schema_folders],
+        "overrides": schema_overrides(settings),
+        "models": str(settings.home / "models"),
+    }
+
+
+def askable(settings: Settings, name: str) -> "Target":
+    """The model that a name means; raises what would keep every step from asking it, before any is started."""
+    from docmill.ai.providers.clients import check_ready
+
+    target = model_rules(settings).resolve(name)
+    access = model_accesses(settings.ai.providers).get(target.provider)
+    if access is not None:
+        check_ready(access)
+    return target

@@ -1,0 +1,111 @@
+"""`docmill config`: is what is set right, and what holds in the end."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import App, Parameter
+
+from docmill.cli.errors import EXIT_FAILED, WrongUse
+from docmill.cli.options import Json
+from docmill.cli.output import counted, print_json, print_table, printable
+
+app = App(name="config", help="Check the settings, and show what holds.")
+
+File = Annotated[
+    Path | None,
+    Parameter(name="FILE", show_default=False, help="A settings file; default: DOCMILL_CONFIG, or docmill.yaml here."),
+]
+
+
+@app.command
+def check(file: File = None, /, *, json: Json = False) -> int:
+    """Check the settings, the field schemas and whether they fit, and list every mistake.
+
+    Settings come first: schemas are looked at once the settings can be read. Exit code 1 if there is a mistake.
+    """
+    from docmill.bootstrap import schema_overrides
+    from docmill.services.configuration import look_over
+    from docmill.settings import SettingsInvalid, config_file, load_settings, unknown_variables
+
+    _use(file)
+    mistakes: tuple[str, ...]
+    schemas: tuple[str, ...] = ()
+    try:
+        settings = load_settings()
+    except SettingsInvalid as error:
+        mistakes = error.details.get("mistakes") or (error.message,)  # type: ignore[assignment]
+    else:
+        looked = look_over(settings, schema_overrides(settings))
+        schemas, mistakes = looked.schemas, looked.mistakes
+    place = config_file()
+    source = str(place) if place.is_file() else None
+    strange = unknown_variables()
+    if json:
+        found = {"file": source, "schemas": list(schemas), "mistakes": list(mistakes), "unknown_variables": strange}
+        print_json({"ok": not mistakes, **found})
+        return EXIT_FAILED if mistakes else 0
+    for mistake in mistakes:
+        print(mistake)
+    for name in strange:
+        print(f"note: {name} sets nothing; correct the name, or unset it.", file=sys.stderr)
+    read = source or "DOCMILL_* and defaults"
+    if mistakes:
+        print(f"\n{counted(len(mistakes), 'mistake')} in {read}.", file=sys.stderr)
+        return EXIT_FAILED
+    print(f"{read}: all is well; {counted(len(schemas), 'field schema')} can be used: {', '.join(schemas)}.")
+    return 0
+
+
+@app.command
+def show(
+    file: File = None,
+    /,
+    *,
+    changed: Annotated[bool, Parameter(negative="", help="Only what somebody has set.")] = False,
+    json: Json = False,
+) -> int:
+    """Show the settings that hold, and where each comes from: default, file or environment.
+
+    Secrets are masked.
+    """
+    from docmill.settings import config_file, load_settings
+    from docmill.settings.origins import Origin, settings_now
+
+    _use(file)
+    found = settings_now(load_settings())
+    if json:
+        listed = [
+            {"name": one.name, "value": one.value, "origin": one.origin.value, "variable": one.variable}
+            for one in found
+        ]
+        print_json({"file": str(config_file()) if config_file().is_file() else None, "settings": listed})
+        return 0
+    shown = [one for one in found if one.origin is not Origin.DEFAULT or not changed]
+    places = {Origin.FILE: str(config_file()), Origin.DEFAULT: "default"}
+    if shown:
+        rows = [(one.name, _text(one.value), places.get(one.origin, one.variable)) for one in shown]
+        print_table(("SETTING", "VALUE", "FROM"), rows, give_way=("VALUE",))
+    else:
+        print("Nobody has set anything.", file=sys.stderr)
+    return 0
+
+
+def _use(file: Path | None) -> None:
+    """From now on this file is the settings file."""
+    if file is None:
+        return
+    if not file.is_file():
+        raise WrongUse(f"There is no file {str(file)!r}.")
+    os.environ["DOCMILL_CONFIG"] = str(file)
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return "none"
+    if isinstance(value, str):
+        return printable(value)
+    import orjson
+
+    return printable(orjson.dumps(value).decode())

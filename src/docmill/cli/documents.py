@@ -1,0 +1,123 @@
+"""`docmill documents`: list, show, expire."""
+
+from typing import Annotated
+
+from cyclopts import App, Parameter
+
+from docmill.cli.options import Json, Limit
+from docmill.cli.output import counted, note_page, print_json, print_table, printable, styled, when
+from docmill.model.documents import DocumentStatus
+
+app = App(name="documents", help="Look at documents and what was found in them.")
+
+DocumentId = Annotated[str, Parameter(name="DOCUMENT", help="The document's id, or its first digits.")]
+
+
+@app.command(name="list")
+def list_documents(
+    *,
+    status: Annotated[
+        DocumentStatus | None, Parameter(metavar="STATUS", help="Only those with this status.", show_default=False)
+    ] = None,
+    limit: Limit = 50,
+    after: Annotated[str | None, Parameter(metavar="DOCUMENT", help="Go on after this one: the next page.")] = None,
+    json: Json = False,
+) -> int:
+    """List documents, the newest first."""
+    from docmill.cli.opening import opened
+    from docmill.cli.output import record
+
+    with opened() as installation:
+        documents = installation.documents
+        before = None if after is None else documents.find_id(after)
+        found = documents.list(status=status, before=before, limit=limit)
+    if json:
+        print_json([record(each) for each in found])
+        return 0
+    rows = [
+        (
+            each.id,
+            styled(each.status.value),
+            each.file_name,
+            each.error_code or each.document_type or "",
+            "" if each.confidence is None else f"{each.confidence:.0%}",
+            when(each.created_at),
+        )
+        for each in found
+    ]
+    print_table(("DOCUMENT", "STATUS", "FILE", "TYPE", "SURE", "CREATED"), rows, give_way=("FILE", "TYPE", "CREATED"))
+    note_page(len(found), limit, found[-1].id if found else None)
+    return 0
+
+
+@app.command
+def show(document: DocumentId, /, *, json: Json = False) -> int:
+    """Show a document: where it stands, its fields with their evidence, and which checks hold."""
+    from docmill.cli.opening import opened
+    from docmill.cli.process_text import document_record
+
+    with opened() as installation:
+        found = installation.documents.get(installation.documents.find_id(document))
+        record = document_record(found, installation.documents.extraction_json(found))
+    if json:
+        print_json(record)
+        return 0
+    heads = ("id", "file", "status", "document_type", "schema", "confidence", "reader", "duplicate_of", "job_id")
+    for name in heads:
+        if record[name] is not None:
+            print(f"{name.replace('_', ' '):<14} {printable(str(record[name]))}")
+    if record["error"] is not None:
+        print(f"{'error':<14} {record['error']['code']}: {printable(record['error']['message'])}")
+    for path in record["outputs"]:
+        print(f"{'output':<14} {printable(path)}")
+    if record["fields"]:
+        print()
+        rows = [
+            (name, each["value"], f"{each['confidence']:.0%}", _where(each)) for name, each in record["fields"].items()
+        ]
+        print_table(("FIELD", "VALUE", "SURE", "WHERE"), rows, give_way=("VALUE",))
+    for name, lines in record["rows"].items():
+        if lines:
+            columns = list(dict.fromkeys(column for line in lines for column in line))
+            print(f"\n{name}")
+            cells = [[line[column]["value"] if column in line else "" for column in columns] for line in lines]
+            print_table([column.upper() for column in columns], cells, give_way=[column.upper() for column in columns])
+    if record["checks"]:
+        print()
+        judged = [
+            (each["name"], styled("ok" if each["passed"] else "fail"), each["message"]) for each in record["checks"]
+        ]
+        print_table(("CHECK", "", "FOUND"), judged, give_way=("FOUND",))
+    return 0
+
+
+def _where(field: dict[str, object]) -> str:
+    evidence = field["evidence"]
+    assert isinstance(evidence, list)
+    return f"page {evidence[0]['page']}" if evidence else "not on a page"
+
+
+@app.command
+def expire(
+    *,
+    older_than: Annotated[
+        str | None, Parameter(metavar="TIME", help="Also of documents that were done so long ago: 90d, 12h.")
+    ] = None,
+    json: Json = False,
+) -> int:
+    """Delete originals whose time is up; what was extracted from them stays.
+
+    How long originals are kept is the setting storage.originals_expire_after; workers see to it by themselves.
+    """
+    from docmill.cli.opening import opened
+    from docmill.services.retention import long_ago
+
+    with opened() as installation:
+        expired = installation.documents.expire()
+        if older_than is not None:
+            expired += installation.documents.expire(before=long_ago(installation.database, older_than))
+    if json:
+        print_json({"expired": expired})
+    else:
+        print(f"{counted(expired, 'original')} expired.")
+    return 0

@@ -1,0 +1,110 @@
+"""`docmill export`: many documents as one file."""
+
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from docmill.cli.errors import WrongUse
+from docmill.cli.options import Json
+from docmill.cli.output import counted, print_json
+from docmill.cli.query import From, note_reading
+
+if TYPE_CHECKING:
+    from docmill.outputs.exporting import Export, ExportFormat
+
+
+def export(
+    *,
+    format: Annotated[
+        str | None,
+        Parameter(metavar="FORMAT", help="csv, json, jsonl or parquet; default: by the name of --out, or csv."),
+    ] = None,
+    out: Annotated[
+        Path | None, Parameter(metavar="FILE", help="Where to; default: stdout. It appears once it is whole.")
+    ] = None,
+    schema: Annotated[str | None, Parameter(metavar="NAME", help="Only documents of this schema.")] = None,
+    since: Annotated[
+        str | None, Parameter(metavar="TIME", help="Only documents that came in since: 2026-11-01, 7d, 12h.")
+    ] = None,
+    items: Annotated[bool, Parameter(negative="", help="A row for each line item instead of each document.")] = False,
+    duplicates: Annotated[bool, Parameter(negative="", help="Also documents that are copies of others.")] = False,
+    from_: From = None,
+    json: Json = False,
+) -> int:
+    """Write what was read from documents to one file: CSV, JSON, JSON lines or Parquet."""
+    from docmill.bootstrap import output_settings
+    from docmill.cli.opening import read_settings
+    from docmill.outputs.exporting import Choice, Export, ExportFormat
+    from docmill.outputs.gathering import gather
+
+    form = _format(format, out)
+    if out is None and form is ExportFormat.PARQUET:
+        raise WrongUse("Parquet is not for the terminal; give --out FILE.")
+    if out is None and json:
+        raise WrongUse("--json tells what was written to a file; give --out, or --format json for the data.")
+    moment = None if since is None else parse_since(since, datetime.now(UTC))
+    settings = read_settings()
+    places = output_settings(settings).into(from_)
+    connection = gather(places, settings.home / "cache" / "outputs", note_reading)
+    try:
+        choice = Choice(schema=schema, since=moment, items=items, duplicates=duplicates)
+        chosen = Export(connection, choice, places.schema_folders)
+        rows, left_out = chosen.count(), chosen.left_out()
+        _write(chosen, form, out)
+    finally:
+        connection.close()
+    if json:
+        print_json({"file": str(out), "format": form.value, "rows": rows, "duplicates_left_out": left_out})
+    else:
+        what = counted(rows, "line item" if items else "document")
+        place = f" written to {out}" if out is not None else ""
+        print(f"{what}{place}.", file=sys.stderr)
+        if left_out:
+            copies = counted(left_out, "duplicate")
+            print(f"note: {copies} left out; with --duplicates they are written too.", file=sys.stderr)
+    return 0
+
+
+def _format(name: str | None, out: Path | None) -> "ExportFormat":
+    from docmill.outputs.exporting import ExportFormat
+
+    known = tuple(ExportFormat)
+    asked = name or (out.suffix.removeprefix(".").lower() if out is not None and out.suffix else "csv")
+    if asked not in known:
+        raise WrongUse(f"There is no format {asked!r}; write --format and one of {', '.join(known)}.")
+    return ExportFormat(asked)
+
+
+def parse_since(text: str, now: datetime) -> datetime:
+    """A moment as people write it: a day, a moment (in UTC if it names no zone), or how long ago."""
+    from docmill.settings.section import parse_length
+
+    length = parse_length(text)
+    if length is not None:
+        return now - length
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise WrongUse(f"--since {text!r} is no time; write 2026-11-01, 2026-11-01T12:00, 7d or 12h.") from None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _write(chosen: "Export", form: "ExportFormat", out: Path | None) -> None:
+    from docmill.outputs.exporting import ExportFormat
+    from docmill.outputs.files import replacing
+
+    if out is None:
+        # As it is: csv ends its lines itself.
+        sys.stdout.reconfigure(newline="")  # type: ignore[union-attr]
+        for piece in chosen.text(form):
+            sys.stdout.write(piece)
+        return
+    with replacing(out) as temporary:
+        if form is ExportFormat.PARQUET:
+            chosen.parquet(temporary)
+            return
+        with temporary.open("x", encoding="utf-8", newline="") as file:
+            file.writelines(chosen.text(form))

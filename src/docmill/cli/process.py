@@ -1,0 +1,94 @@
+"""`docmill process`: documents in, data out."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from docmill.cli.options import Json
+from docmill.cli.sources import STDIN
+
+if TYPE_CHECKING:
+    from docmill.bootstrap import App as Installation
+    from docmill.services.processing import Entry
+
+
+def process(
+    paths: Annotated[
+        tuple[str, ...],
+        Parameter(name="PATHS", negative="", help="Files, folders (all files below them), or - for standard input."),
+    ],
+    /,
+    *,
+    schema: Annotated[
+        str | None,
+        Parameter(metavar="NAME|FILE", help="Which fields to look for; without it the document's type decides."),
+    ] = None,
+    model: Annotated[
+        str | None, Parameter(metavar="NAME", help="Ask this model too, such as google:gemini-2.5-flash.")
+    ] = None,
+    out: Annotated[Path | None, Parameter(metavar="DIR", help="Folder for the outputs; default: the settings.")] = None,
+    json: Json = False,
+) -> int:
+    """Turn documents into data: read them, extract their fields, check them, write JSON and Parquet.
+
+    Each document is a job of the template document-processing, stored at the first use. Interrupt it at any time: the
+    same command goes on where it was. Bytes that were processed before are not processed again (status duplicate).
+    Exits with 1 if any document failed.
+    """
+    from docmill.bootstrap import askable, retry_policy, schema_overrides
+    from docmill.cli.errors import WrongUse
+    from docmill.cli.opening import opened
+    from docmill.cli.process_text import print_records, print_results, progress_shown
+    from docmill.documents import intake
+    from docmill.extraction.models import fingerprint
+    from docmill.services.ordering import order_of, processing_template
+    from docmill.workers.process import alongside
+
+    if not paths:
+        raise WrongUse("Name files or folders, or - for standard input: docmill process invoices/")
+    named = [intake.STDIN if path == STDIN else path for path in paths]
+    with opened() as installation:
+        order = order_of(
+            schema=schema,
+            model=None if model is None else str(askable(installation.settings, model)),
+            out=out,
+            blobs=installation.blobs,
+            folders=installation.settings.schema_folders,
+            overrides=schema_overrides(installation.settings),
+            learned=fingerprint(installation.settings.home / "models"),
+        )
+        template = processing_template(
+            installation.templates, installation.catalogue, retry_policy(installation.settings)
+        )
+        inputs = list(intake.sources(named))
+        processing = installation.processing
+        run_id = processing.open_run(named, order)
+        with progress_shown(quiet=json) as watch, alongside(installation.worker()) as worker:
+            entries = processing.run(run_id, inputs, order, template.id, watch=watch, check=worker.check)
+        processing.close_run(run_id)
+        records = _records(installation, entries)
+        failed = print_records(records) if json else print_results(records)
+    return 1 if failed else 0
+
+
+def _records(installation: "Installation", entries: "Sequence[Entry]") -> Iterator[dict[str, Any]]:
+    """One record per input, a few at a time."""
+    from docmill.cli.process_text import document_record
+    from docmill.model.errors import DocmillError
+    from docmill.services.processing import CHUNK
+
+    for start in range(0, len(entries), CHUNK):
+        some = entries[start : start + CHUNK]
+        found = installation.documents.many([entry.document_id for entry in some])
+        for entry in some:
+            record = found[entry.document_id]
+            try:
+                extraction = installation.documents.extraction_json(record)
+            except DocmillError as fault:
+                # What one document lost must not cost the others their rows.
+                error = {"code": fault.code, "message": fault.message}
+                yield document_record(record, None, file=entry.shown) | {"error": error}
+            else:
+                yield document_record(record, extraction, file=entry.shown)

@@ -1,0 +1,186 @@
+"""Documents as the command line tells of them: a bar while they are worked on, a table, records for programs."""
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from os.path import commonpath, dirname, isabs, relpath
+from shutil import get_terminal_size
+from textwrap import fill
+from typing import TYPE_CHECKING, Any
+
+from docmill.cli.live import bar, drawn
+from docmill.cli.output import counted, plain, print_table, printable, styled
+from docmill.model.documents import DocumentStatus
+
+if TYPE_CHECKING:
+    from docmill.documents.records import DocumentRecord
+    from docmill.services.processing import Progress, Watcher
+
+_PARTIES = ("seller_name", "company", "vendor", "vendor_name", "merchant")
+_NUMBERS = ("invoice_number", "receipt_number", "number")
+_DATES = ("issue_date", "date", "invoice_date")
+_TOTALS = ("total", "amount_due", "total_amount")
+_WIDEST = 32
+"""Characters of a value in the table."""
+
+
+def document_record(
+    record: "DocumentRecord", extraction: Mapping[str, Any] | None, *, file: str | None = None
+) -> dict[str, Any]:
+    """One document for programs, with its extraction as it is stored."""
+    found = extraction or {}
+    failed = record.status is DocumentStatus.FAILED
+    return {
+        "file": record.source if file is None else file,
+        "id": record.id,
+        "status": record.status.value,
+        "schema": record.schema_name,
+        "schema_version": record.schema_version,
+        "document_type": record.document_type,
+        "fields": found.get("fields", {}),
+        "rows": found.get("rows", {}),
+        "confidence": record.confidence,
+        "checks": found.get("checks", []),
+        "notes": found.get("notes", []),
+        "reader": found.get("reader"),
+        "error": {"code": record.error_code, "message": record.error_message} if failed else None,
+        "duplicate_of": record.duplicate_of,
+        "file_name": record.file_name,
+        "format": record.format,
+        "size": record.size,
+        "sha256": record.sha256,
+        "variant": record.variant,
+        "locked": dict(record.locked),
+        "outputs": list(record.outputs),
+        "job_id": record.job_id,
+        "created_at": record.created_at,
+        "finished_at": record.finished_at,
+    }
+
+
+def print_records(records: Iterable[dict[str, Any]]) -> int:
+    """All of them as one JSON list on stdout, a line each, never all in memory; how many failed."""
+    import orjson
+
+    failed, before = 0, "["
+    for record in records:
+        failed += record["error"] is not None
+        sys.stdout.write(before + "\n" + orjson.dumps(record, default=plain).decode())
+        before = ","
+    sys.stdout.write("\n]\n" if before == "," else "[]\n")
+    return failed
+
+
+def print_results(records: Iterable[dict[str, Any]]) -> int:
+    """All of them as a table on stdout, and what came of them in a line below; how many failed."""
+    rows: list[Sequence[Any]] = []
+    counts: dict[str, int] = {}
+    failed = 0
+    for record in records:
+        failed += record["error"] is not None
+        counts[record["status"]] = counts.get(record["status"], 0) + 1
+        rows.append(_row(record))
+    _print_rows(rows)
+    told = ", ".join(f"{counts[status.value]} {status.value}" for status in DocumentStatus if status.value in counts)
+    sys.stdout.write(f"{counted(len(rows), 'document')}{f': {told}' if told else ''}.\n")
+    return failed
+
+
+_HEADS = ("FILE", "STATUS", "TYPE", "FROM", "NUMBER", "DATE", "TOTAL", "SURE", "ID", "")
+_FOR_THE_ID = 150
+"""Columns of a terminal from which on the ids stand in the table: they are long, and the values matter more."""
+
+
+def _print_rows(rows: Sequence[Sequence[Any]]) -> None:
+    """In a pipe, a line each. In a terminal, remarks stand below the table, where they can be read to their end."""
+    if not sys.stdout.isatty():
+        print_table(_HEADS, rows)
+        return
+    width = get_terminal_size().columns
+    shown = len(_HEADS) - (1 if width >= _FOR_THE_ID else 2)
+    files = _without_folder([str(row[0]) for row in rows])
+    shortened = [(file, *row[1:shown]) for file, row in zip(files, rows, strict=True)]
+    print_table(_HEADS[:shown], shortened, give_way=("FILE", "FROM", "NUMBER"))
+    for file, remark in [
+        (printable(file), printable(row[-1])) for file, row in zip(files, rows, strict=True) if row[-1]
+    ]:
+        sys.stdout.write(fill(f"{file}: {remark}", width, initial_indent="- ", subsequent_indent="  ") + "\n")
+    if rows and shown < len(_HEADS) - 1:
+        sys.stdout.write("`docmill documents list` tells their ids, and `docmill show ID` draws a page.\n")
+
+
+def _without_folder(files: Sequence[str]) -> list[str]:
+    """The files without the folder that all of them are in: it says nothing, and takes the room of what does."""
+    folders = {dirname(file) for file in files}
+    if len(files) < 2 or len({isabs(folder) for folder in folders}) > 1:
+        return list(files)
+    shared = commonpath(folders)
+    return [relpath(file, shared) if shared else file for file in files]
+
+
+def _row(record: dict[str, Any]) -> Sequence[Any]:
+    fields = record["fields"]
+    total, currency = _first(fields, _TOTALS), _first(fields, ("currency",))
+    sure = record["confidence"]
+    remark = ""
+    if record["error"] is not None:
+        remark = f"{record['error']['code']}: {record['error']['message']}"
+    elif record["duplicate_of"] is not None:
+        remark = f"duplicate of {record['duplicate_of']}"
+    elif broken := [check["name"] for check in record["checks"] if not check["passed"]]:
+        remark = "does not hold: " + ", ".join(broken)
+    return (
+        record["file"],
+        styled(record["status"]),
+        record["document_type"] or "",
+        _first(fields, _PARTIES)[:_WIDEST],
+        _first(fields, _NUMBERS)[:_WIDEST],
+        _first(fields, _DATES),
+        f"{total} {currency}".strip() if total else "",
+        "" if sure is None else f"{sure:.0%}",
+        record["id"],
+        remark,
+    )
+
+
+def _first(fields: dict[str, Any], names: Sequence[str]) -> str:
+    return next((str(fields[name]["value"]) for name in names if name in fields), "")
+
+
+@contextmanager
+def progress_shown(*, quiet: bool) -> "Iterator[Watcher]":
+    """Show on stderr how a run goes: live in a terminal, else a line now and then unless `quiet`."""
+    if sys.stderr.isatty():
+        seen: list[Progress] = []
+
+        def note(progress: "Progress") -> None:
+            seen[:] = [progress]
+
+        with drawn(lambda console: _line(seen[0], console.width) if seen else ""):
+            yield note
+        return
+    told = 0
+
+    def tell(progress: "Progress") -> None:
+        nonlocal told
+        tenth = progress.done * 10 // max(1, progress.total)
+        if not quiet and tenth > told:
+            told = tenth
+            print(f"{progress.done} of {counted(progress.total, 'document')} done", file=sys.stderr, flush=True)
+
+    yield tell
+
+
+def _line(progress: "Progress", width: int) -> Any:
+    from rich.text import Text
+
+    line = Text.assemble(
+        (bar(progress.done, progress.total, min(40, width // 3)), "cyan"),
+        f" {progress.done}/{progress.total} ",
+        overflow="ellipsis",
+        no_wrap=True,
+    )
+    for status in DocumentStatus:
+        if progress.ended.get(status):
+            line.append_text(styled(status.value)).append(f" {progress.ended[status]}  ")
+    return line

@@ -1,0 +1,195 @@
+"""Bringing documents in: which files are meant, what they are called, and what their bytes are.
+
+A name from outside is only ever shown. What cannot be taken in becomes a record that says why; nothing that a file is
+can end the run that looks at it.
+"""
+
+import os
+import stat
+import sys
+import unicodedata
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import BinaryIO
+
+from docmill.documents.blobs import Blobs
+from docmill.documents.faults import DocumentFault
+from docmill.documents.limits import Limits
+from docmill.documents.reading import Format
+from docmill.documents.records import DocumentRecord
+from docmill.documents.sniffing import sniff
+from docmill.model.documents import DocumentStatus
+from docmill.model.errors import DocmillError
+
+STDIN = "-"
+_LONGEST_NAME = 200
+_UNSEEN = ("Cc", "Cf", "Zl", "Zp")
+_HEAD = 1 << 16
+"""Bytes that tell what a file is; only a zip archive must be seen whole."""
+
+
+class FileMissing(DocumentFault):
+    """There is no such file."""
+
+    code = "file_not_found"
+
+
+class FileRefused(DocumentFault):
+    """The operating system does not let us read it, or it is no file."""
+
+    code = "file_unreadable"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """One input: a file, or standard input."""
+
+    path: Path | None
+    """None: standard input."""
+    shown: str
+    """As a person would write it."""
+
+    @property
+    def place(self) -> str:
+        """Where it is, as text that any database stores."""
+        return STDIN if self.path is None else storable(os.path.abspath(self.path))
+
+
+def sources(paths: Iterable[str]) -> Iterator[Source]:
+    """The inputs that these arguments name, each once: files, all files below folders in order, `-` for stdin.
+
+    Hidden files and folders are passed over unless they are named themselves.
+    """
+    seen: set[str] = set()
+    for path in paths:
+        for source in _named_by(path):
+            if source.place not in seen:
+                seen.add(source.place)
+                yield source
+
+
+def _named_by(path: str) -> Iterator[Source]:
+    if path == STDIN:
+        yield Source(path=None, shown=STDIN)
+    elif os.path.isdir(path):
+        yield from _below(path)
+    else:
+        yield Source(path=Path(path), shown=storable(path))
+
+
+def _below(folder: str) -> Iterator[Source]:
+    unlisted: list[OSError] = []
+    for parent, folders, names in os.walk(folder, onerror=unlisted.append):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(names):
+            path = os.path.join(parent, name)
+            if not name.startswith(".") and not _is_special(path):
+                yield Source(path=Path(path), shown=storable(path))
+    # Passed over in silence, all that lies in them would seem to be done.
+    for error in unlisted:
+        path = os.fsdecode(error.filename)
+        yield Source(path=Path(path), shown=storable(path))
+
+
+def _is_special(path: str) -> bool:
+    """A pipe or a device among the files of a folder: waiting for its end may take for ever."""
+    try:
+        kind = os.stat(path).st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(kind) or stat.S_ISDIR(kind))
+
+
+def storable(text: str) -> str:
+    """Text that any database stores, with bytes that are no UTF-8 written as `\\xNN`."""
+    return os.fsencode(text).decode("utf-8", "backslashreplace").replace("\0", "\\x00")
+
+
+def shown_name(name: str) -> str:
+    """The last part of a name as it is shown: one line, nothing invisible, not too long; the ending is kept."""
+    last = name.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1]
+    # Control characters, and those that turn the direction of writing: `gpj.exe` must not look like `exe.jpg`.
+    visible = "".join(char for char in last if char.isspace() or unicodedata.category(char) not in _UNSEEN)
+    cleaned = storable(" ".join(visible.split()).strip(". ")) or "document"
+    if len(cleaned) <= _LONGEST_NAME:
+        return cleaned
+    stem, dot, ending = cleaned.rpartition(".")
+    if not dot or len(ending) > 10:
+        return cleaned[: _LONGEST_NAME - 1] + "…"
+    return stem[: _LONGEST_NAME - len(ending) - 2] + "…." + ending
+
+
+def take_in(source: Source, record: DocumentRecord, blobs: Blobs, limits: Limits) -> DocumentRecord:
+    """The record of what the source holds, its bytes stored; or the same with the reason why not.
+
+    What stops the whole installation, such as a full disk, is raised.
+    """
+    try:
+        if source.path is None:
+            if sys.stdin is None:
+                raise FileRefused("Standard input is closed. Name files, or pipe one in.")
+            return _stored(sys.stdin.buffer, record, blobs, limits)
+        with _opened(source.path) as stream:
+            return _stored(stream, record, blobs, limits)
+    except DocumentFault as fault:
+        return refused(record, fault)
+
+
+def refused(record: DocumentRecord, fault: DocmillError) -> DocumentRecord:
+    """The record of a document that failed before there was a job for it."""
+    return replace(
+        record,
+        status=DocumentStatus.FAILED,
+        error_code=fault.code,
+        error_message=fault.message,
+        finished_at=record.created_at,
+        job_id=None,
+    )
+
+
+def _opened(path: Path) -> BinaryIO:
+    try:
+        if path.is_dir():
+            raise FileRefused("The folder cannot be listed. Check its permissions.")
+        return path.open("rb")
+    except (FileNotFoundError, NotADirectoryError):
+        raise FileMissing(f"There is no file {storable(str(path))}. Check the path.") from None
+    except OSError as error:
+        raise FileRefused(f"The file cannot be read: {error.strerror}. Check its permissions.") from None
+    except ValueError:
+        raise FileMissing("The path holds a NUL character; no file has such a name.") from None
+
+
+class _Input:
+    """The stream, with the errors of reading told apart from those of writing."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self.head = b""
+
+    def read(self, size: int) -> bytes:
+        try:
+            chunk = self._stream.read(size)
+        except OSError as error:
+            raise FileRefused(f"The file cannot be read: {error.strerror}.") from None
+        if len(self.head) < _HEAD:
+            self.head += chunk[: _HEAD - len(self.head)]
+        return chunk
+
+
+def _stored(stream: BinaryIO, record: DocumentRecord, blobs: Blobs, limits: Limits) -> DocumentRecord:
+    source = _Input(stream)
+    blob = blobs.put(source, limit=limits.max_bytes)  # type: ignore[arg-type]  # reads, as all that is asked of it
+    found = replace(record, sha256=blob.key, size=blob.size, original_key=blob.key)
+    try:
+        return replace(found, format=_format(source.head, blob.key, blobs).value)
+    except DocumentFault as fault:
+        if blob.new:
+            blobs.delete(blob.key)
+        return refused(replace(found, original_key=None), fault)
+
+
+def _format(head: bytes, key: str, blobs: Blobs) -> Format:
+    # The directory of an archive is at its end.
+    return sniff(blobs.path_of(key).read_bytes() if head.startswith(b"PK") else head)

@@ -1,0 +1,151 @@
+"""The words of a PDF page as the file gives them: text in one call, boxes only for the ends of each word.
+
+A call into PDFium costs about a microsecond from here, so nothing is asked for every character.
+"""
+
+import ctypes
+import re
+from collections import Counter
+from collections.abc import Iterator
+from math import pi
+from typing import Any
+
+import pypdfium2.raw as pdfium
+
+from docmill.documents.lines import PlacedWord
+
+_WORD = re.compile(r"[^\s\x00\x02\ufffe\xad]+[\x02\ufffe\xad]?|[\x02\ufffe\xad]")
+"""PDFium marks a hyphen at the end of a line with \\x02 and goes on with the next line without a break."""
+_HYPHENS = str.maketrans({"\x02": "-", "\ufffe": "-", "\xad": "-"})
+
+_UNUSABLE = re.compile(r"[\x01\x03-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ue000-\uf8ff\ufffd\uffff]")
+"""Characters that a font without a table of its characters leaves behind: control, private use, replacement."""
+_UNUSABLE_SHARE = 0.2
+_MAP_ERROR_SHARE = 0.5
+_TELLING = re.compile(r"[^\W_]")
+_ENOUGH = 2000
+"""Characters that are looked at to tell whether there is text."""
+
+RawWord = tuple[str, float, float, float, float, float, float]
+
+_SAMPLE = 16
+"""Words that are asked for their direction, and characters for whether the font knows them."""
+
+
+class TextLayer:
+    """The text of one loaded page, in the coordinates of the PDF (points, bottom-up, before any rotation)."""
+
+    def __init__(self, page: Any, most: int) -> None:
+        self._raw = pdfium.FPDFText_LoadPage(page)
+        self.count = max(0, pdfium.FPDFText_CountChars(self._raw)) if self._raw else 0
+        self.cut = self.count > most
+        self.text = self._text(min(self.count, most)) if self.count else ""
+        self._rect = pdfium.FS_RECTF()
+        self._x, self._y = ctypes.c_double(), ctypes.c_double()
+
+    def close(self) -> None:
+        if self._raw:
+            pdfium.FPDFText_ClosePage(self._raw)
+
+    def _text(self, count: int) -> str:
+        buffer = (ctypes.c_ushort * (2 * count + 2))()
+        written = pdfium.FPDFText_GetText(self._raw, 0, count, buffer)
+        text = bytes(memoryview(buffer).cast("B")[: 2 * max(0, written - 1)]).decode("utf-16-le", "replace")
+        if len(text) == count:
+            return text
+        # Characters beyond the first plane, or left out: positions would shift, so each is asked for.
+        codes = (pdfium.FPDFText_GetUnicode(self._raw, index) for index in range(count))
+        return "".join(chr(code) if 0 < code <= 0x10FFFF and not 0xD800 <= code <= 0xDFFF else " " for code in codes)
+
+    def usable(self) -> int:
+        """How many of the first characters say something; 0 when too many are signs of a font that cannot be read."""
+        solid = "".join(self.text.split())
+        if not solid:
+            return 0
+        bad = len(_UNUSABLE.findall(solid))
+        if bad > _UNUSABLE_SHARE * len(solid) or self._unmapped():
+            return 0
+        return len(_TELLING.findall(solid[:_ENOUGH]))
+
+    def _unmapped(self) -> bool:
+        """Whether PDFium had to guess most characters, for want of a table."""
+        chosen = [
+            index
+            for index in range(0, len(self.text), max(1, len(self.text) // (2 * _SAMPLE)))
+            if not self.text[index].isspace()
+        ]
+        failed = sum(1 for index in chosen if pdfium.FPDFText_HasUnicodeMapError(self._raw, index) == 1)
+        return failed > _MAP_ERROR_SHARE * len(chosen)
+
+    def direction(self) -> int:
+        """Degrees by which most words have to be turned clockwise to be read from left to right: 0, 90, 180 or 270."""
+        words = sorted(_WORD.finditer(self.text[:20_000]), key=lambda match: match.start() - match.end())[:_SAMPLE]
+        turns = Counter(
+            -round(angle / (pi / 2)) % 4
+            for match in words
+            if (angle := pdfium.FPDFText_GetCharAngle(self._raw, match.start())) >= 0
+        )
+        most = turns.most_common(1)
+        return most[0][0] * 90 if most else 0
+
+    def words(self) -> Iterator[RawWord]:
+        """Text, left, bottom, right, top of every word, and where its first character stands on its line."""
+        box, origin = pdfium.FPDFText_GetLooseCharBox, pdfium.FPDFText_GetCharOrigin
+        raw, rect, x, y = self._raw, self._rect, self._x, self._y
+        rect_ref, x_ref, y_ref = ctypes.byref(rect), ctypes.byref(x), ctypes.byref(y)
+        waiting = [match.span() for match in _WORD.finditer(self.text)]
+        waiting.reverse()
+        while waiting:
+            start, end = waiting.pop()
+            if not box(raw, start, rect_ref):
+                continue
+            left, bottom, right, top = rect.left, rect.bottom, rect.right, rect.top
+            if end - start > 1 and box(raw, end - 1, rect_ref):
+                if rect.right < left and rect.top < bottom:
+                    # Its end stands below and before its beginning: two words that the file runs together.
+                    middle = self._break(start, end)
+                    waiting += [(middle, end), (start, middle)]
+                    continue
+                left, right = min(left, rect.left), max(right, rect.right)
+                bottom, top = min(bottom, rect.bottom), max(top, rect.top)
+            origin(raw, start, x_ref, y_ref)
+            yield self.text[start:end].translate(_HYPHENS), left, bottom, right, top, x.value, y.value
+
+    def _break(self, start: int, end: int) -> int:
+        """Where a run of characters goes on in another line; its last character if nowhere."""
+        rect = ctypes.byref(self._rect)
+        low = None
+        for index in range(start, end):
+            if pdfium.FPDFText_GetLooseCharBox(self._raw, index, rect):
+                if low is not None and self._rect.top < low:
+                    return index
+                low = self._rect.bottom
+        return end - 1
+
+
+def place(
+    words: Iterator[RawWord],
+    box: tuple[float, float, float, float],
+    turn: int,
+) -> list[PlacedWord]:
+    """The words as a person sees them: in the page's visible box, turned clockwise by `turn`, top-down.
+
+    Those that lie wholly outside of the box are not on the page.
+    """
+    x0, y0, x1, y1 = box
+    placed = []
+    for text, left, bottom, right, top, x, y in words:
+        if right < x0 or left > x1 or top < y0 or bottom > y1:
+            continue
+        match turn:
+            case 90:
+                seen = (bottom - y0, left - x0, top - y0, right - x0, x - x0)
+            case 180:
+                seen = (x1 - right, bottom - y0, x1 - left, top - y0, y - y0)
+            case 270:
+                seen = (y1 - top, x1 - right, y1 - bottom, x1 - left, x1 - x)
+            case _:
+                seen = (left - x0, y1 - top, right - x0, y1 - bottom, y1 - y)
+        if seen[2] > seen[0] and seen[3] > seen[1]:
+            placed.append(PlacedWord(text, *seen))
+    return placed

@@ -1,0 +1,221 @@
+"""What stands on the pages of a document: one record for every format, made once and kept as a checkpoint.
+
+Boxes are normalised: 0 to 1 from the top left corner of the page as a person looks at it, so after any rotation.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from typing import Self
+
+
+class Format(StrEnum):
+    """What the bytes are, by their content."""
+
+    PDF = "pdf"
+    PNG = "png"
+    JPEG = "jpeg"
+    WEBP = "webp"
+    GIF = "gif"
+    TIFF = "tiff"
+    BMP = "bmp"
+    EPUB = "epub"
+    XML = "xml"
+
+
+class TextSource(StrEnum):
+    """Where the words of a page come from."""
+
+    EMBEDDED = "embedded"
+    """The file says what is written where."""
+    OCR = "ocr"
+    NONE = "none"
+    """Nothing is written there, or the format has no pages to look at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A place on a page; 0 to 1, from the top left."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    @property
+    def width(self) -> float:
+        return self.right - self.left
+
+    @property
+    def height(self) -> float:
+        return self.bottom - self.top
+
+    @property
+    def middle(self) -> float:
+        """Of its height: where a line of text runs."""
+        return (self.top + self.bottom) / 2
+
+    def around(self, *others: "Box") -> "Box":
+        """The smallest box that holds this one and the others."""
+        boxes = (self, *others)
+        return Box(
+            min(box.left for box in boxes),
+            min(box.top for box in boxes),
+            max(box.right for box in boxes),
+            max(box.bottom for box in boxes),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Word:
+    """A run of characters without a space."""
+
+    text: str
+    box: Box
+    score: float | None = None
+    """How sure the OCR is of the characters; None for embedded text. Says little about which value is meant."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """Words that stand side by side and were found as one piece of text, from left to right."""
+
+    words: tuple[Word, ...]
+
+    @cached_property
+    def text(self) -> str:
+        return " ".join(word.text for word in self.words)
+
+    @cached_property
+    def box(self) -> Box:
+        return self.words[0].box.around(*(word.box for word in self.words[1:]))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Page:
+    """One page, or one frame of an image of several."""
+
+    number: int
+    """From 1."""
+    width: float
+    height: float
+    """In points (PDF) or pixels (images), turned the right way up."""
+    source: TextSource
+    lines: tuple[Line, ...] = ()
+    """From top to bottom."""
+    turned: int = 0
+    """Degrees, clockwise, by which the page as stored had to be turned to stand upright: 0, 90, 180 or 270."""
+
+    @cached_property
+    def words(self) -> tuple[Word, ...]:
+        return tuple(word for line in self.lines for word in line.words)
+
+    @cached_property
+    def text(self) -> str:
+        return "\n".join(line.text for line in self.lines)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """A piece of a document that flows: a chapter of an EPUB, in the order of its spine."""
+
+    path: str
+    title: str | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StructuredInvoice:
+    """An e-invoice that was found: the document itself, or an attachment of a PDF."""
+
+    xml: str
+    attachment: str | None
+    """The name it has inside the PDF, as it is written there; None when the document is the XML."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """All that was read from one document."""
+
+    sha256: str
+    format: Format
+    pages: tuple[Page, ...] = ()
+    sections: tuple[Section, ...] = ()
+    invoice: StructuredInvoice | None = None
+    notes: tuple[str, ...] = ()
+    """What the reader could not do and a person may want to know, such as pages that were left out."""
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def text(self) -> str:
+        """Everything that is written, pages in order."""
+        return "\n\n".join([*(page.text for page in self.pages), *(section.text for section in self.sections)])
+
+    def lines(self) -> Iterator[tuple[Page, Line]]:
+        """Every line with its page, in order."""
+        for page in self.pages:
+            for line in page.lines:
+                yield page, line
+
+    def as_json(self) -> dict[str, object]:
+        """For a checkpoint; short keys for what there is a lot of."""
+        return {
+            "sha256": self.sha256,
+            "format": self.format.value,
+            "pages": [page_as_json(page) for page in self.pages],
+            "sections": [{"path": part.path, "title": part.title, "text": part.text} for part in self.sections],
+            "invoice": self.invoice and {"xml": self.invoice.xml, "attachment": self.invoice.attachment},
+            "notes": list(self.notes),
+            "metadata": dict(self.metadata),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, object]) -> Self:
+        """What `as_json` wrote."""
+        kept: dict[str, object] = dict(data)
+        kept["format"] = Format(str(kept["format"]))
+        kept["pages"] = tuple(page_from_json(page) for page in kept["pages"])  # type: ignore[attr-defined]
+        kept["sections"] = tuple(Section(**part) for part in kept["sections"])  # type: ignore[attr-defined]
+        kept["invoice"] = StructuredInvoice(**kept["invoice"]) if kept["invoice"] else None  # type: ignore[arg-type]
+        kept["notes"] = tuple(kept["notes"])  # type: ignore[arg-type]
+        return cls(**kept)  # type: ignore[arg-type]
+
+
+_DIGITS = 5
+"""Of a coordinate: a hundred-thousandth of a page is far below a pixel."""
+
+
+def page_as_json(page: Page) -> dict[str, object]:
+    """One page, as a checkpoint of its own while the others are still to be read."""
+    return {
+        "number": page.number,
+        "width": page.width,
+        "height": page.height,
+        "source": page.source.value,
+        "turned": page.turned,
+        "lines": [[_word_as_json(word) for word in line.words] for line in page.lines],
+    }
+
+
+def page_from_json(data: Mapping[str, object]) -> Page:
+    """What `page_as_json` wrote."""
+    kept: dict[str, object] = dict(data)
+    kept["source"] = TextSource(str(kept["source"]))
+    kept["lines"] = tuple(
+        Line(words=tuple(_word_from_json(word) for word in words))
+        for words in kept["lines"]  # type: ignore[attr-defined]
+    )
+    return Page(**kept)  # type: ignore[arg-type]
+
+
+def _word_as_json(word: Word) -> list[object]:
+    box = word.box
+    places = [round(value, _DIGITS) for value in (box.left, box.top, box.right, box.bottom)]
+    return [word.text, *places, *([] if word.score is None else [round(word.score, 4)])]
+
+
+def _word_from_json(data: list[object]) -> Word:
+    text, left, top, right, bottom, *score = data
+    box = Box(float(left), float(top), float(right), float(bottom))  # type: ignore[arg-type]
+    return Word(text=str(text), box=box, score=float(score[0]) if score else None)  # type: ignore[arg-type]

@@ -1,0 +1,102 @@
+"""What kind of file this is, by its content: nine formats with signatures of their own. The name is never asked."""
+
+from docmill.documents.faults import EmptyFile, UnsupportedFile
+from docmill.documents.reading import Format
+
+_SIGNATURES: tuple[tuple[bytes, Format], ...] = (
+    (b"\x89PNG\r\n\x1a\n", Format.PNG),
+    (b"\xff\xd8\xff", Format.JPEG),
+    (b"GIF87a", Format.GIF),
+    (b"GIF89a", Format.GIF),
+    (b"II*\x00", Format.TIFF),
+    (b"MM\x00*", Format.TIFF),
+    (b"II+\x00", Format.TIFF),
+    (b"MM\x00+", Format.TIFF),
+)
+
+_PDF_SEARCH = 1024
+"""Readers accept a header this far into the file, so some writers put junk before it."""
+
+_XML_STARTS = (b"<?xml", b"<", b"\xef\xbb\xbf<", b"\xff\xfe<\x00", b"\xfe\xff\x00<", b"<\x00", b"\x00<")
+
+_HTML_STARTS = ("<!doctype html", "<html", "<head", "<body", "<script")
+
+_WHAT_IT_IS: tuple[tuple[bytes, str], ...] = (
+    (b"PK\x03\x04", "a zip archive that is not an EPUB"),
+    (b"PK\x05\x06", "an empty zip archive"),
+    (b"\xd0\xcf\x11\xe0", "an old Office document"),
+    (b"MZ", "a program"),
+    (b"\x7fELF", "a program"),
+    (b"{\\rtf", "a rich text document"),
+    (b"\x1f\x8b", "a gzip archive"),
+    (b"7z\xbc\xaf", "a 7z archive"),
+    (b"Rar!", "a RAR archive"),
+    (b"%!PS", "PostScript"),
+)
+
+SUPPORTED = "PDF, PNG, JPEG, WebP, GIF, TIFF, BMP, EPUB and e-invoice XML (UBL, CII)"
+
+
+def sniff(data: bytes) -> Format:
+    """The format of these bytes (the whole file); refuses what is read by nobody here."""
+    if not data:
+        raise EmptyFile("The file is empty. Upload it again; perhaps the transfer was cut off.")
+    for signature, kind in _SIGNATURES:
+        if data.startswith(signature):
+            return kind
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return Format.WEBP
+    if _is_bmp(data):
+        return Format.BMP
+    if data.startswith(b"PK\x03\x04") and _is_epub(data):
+        return Format.EPUB
+    if b"%PDF-" in data[: _PDF_SEARCH + 5]:
+        return Format.PDF
+    if _is_xml(data):
+        return Format.XML
+    raise UnsupportedFile(f"This is {_described(data)}. Docmill reads {SUPPORTED}; convert the file to one of them.")
+
+
+def _is_bmp(data: bytes) -> bool:
+    """BM alone would be a poor signature: the size of the header behind it must be one that exists."""
+    header = int.from_bytes(data[14:18], "little")
+    return data[:2] == b"BM" and len(data) >= 26 and header in (12, 40, 52, 56, 64, 108, 124)
+
+
+def _is_epub(data: bytes) -> bool:
+    """By the first entry, as the standard demands, or by its container file, since not every writer obeys.
+
+    Names stand uncompressed in an archive, so there is no need to open it (and nothing to be bombed by).
+    """
+    return data[30:58] == b"mimetypeapplication/epub+zip" or b"META-INF/container.xml" in data
+
+
+def _is_xml(data: bytes) -> bool:
+    start = data[:512].lstrip()
+    if not start.startswith(_XML_STARTS):
+        return False
+    return not _text(start).lower().startswith(_HTML_STARTS)
+
+
+def _text(start: bytes) -> str:
+    if b"\x00" in start[:4]:
+        return start.replace(b"\x00", b"").decode("latin-1").lstrip("\xff\xfe")
+    return start.decode("latin-1").removeprefix("\xef\xbb\xbf")
+
+
+def _described(data: bytes) -> str:
+    for signature, what in _WHAT_IT_IS:
+        if data.startswith(signature):
+            return what
+    if data[4:8] == b"ftyp":
+        return "a HEIC or AVIF photograph, or a film"
+    start = data[:512].lstrip()
+    if _text(start).lower().startswith(_HTML_STARTS):
+        return "a web page"
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "plain text"
+    try:
+        data[:400].decode("utf-8")
+    except UnicodeDecodeError:
+        return "of a kind that is not known here"
+    return "plain text"

@@ -1,0 +1,169 @@
+"""Checks: each value against its field, and the values against one another.
+
+A check that cannot be made because a value was not found is not made: it neither speaks for a value nor against it.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import date
+from decimal import Decimal
+
+from docmill.extraction import rules
+from docmill.extraction.result import Check, Extraction, FieldValue
+from docmill.extraction.schema import Field, FieldSchema
+from docmill.extraction.schema_text import matches
+from docmill.extraction.values.canonical import is_canonical
+from docmill.extraction.values.kinds import DECIMALS, FieldType
+
+TYPE, PATTERN, ENUM, RANGE, REQUIRED = "type", "pattern", "enum", "range", "required"
+OF_FIELDS = (TYPE, PATTERN, ENUM, RANGE, REQUIRED)
+"""Names of the checks of single fields; all others are those of rules."""
+
+SUMMARY = "summary"
+"""A signal of a cell whose amount is made of other rows' (a group of lines): it counts as nothing in sums."""
+
+
+def check(extraction: Extraction, schema: FieldSchema, *, tolerance: Decimal | None = None) -> Extraction:
+    """The extraction with the schema's checks made, in the checks of the document and of each value.
+
+    Checks that were made by others stay; those of the schema are made anew, so a corrected value is judged afresh.
+    `tolerance` replaces that of the schema, not those that rules name themselves.
+    """
+    own = {*OF_FIELDS, *(rule.name for rule in schema.rules)}
+    made = [*_of_fields(extraction, schema), *_of_rules(extraction, schema, tolerance)]
+    fields = {
+        name: _judged(value, own, [one for one in made if name in one.fields])
+        for name, value in extraction.fields.items()
+    }
+    rows = {
+        name: [_row_judged(row, schema.tables[name].columns) if name in schema.tables else row for row in table]
+        for name, table in extraction.rows.items()
+    }
+    others = tuple(one for one in extraction.checks if one.name not in own)
+    # What a single field keeps is not worth a line of its own; what it breaks is.
+    told = [one for one in made if not one.passed or one.name not in (TYPE, REQUIRED)]
+    return replace(extraction, fields=fields, rows=rows, checks=(*others, *told))
+
+
+def problem(field: Field, value: str) -> tuple[str, str] | None:
+    """The first check that a value of this field breaks, and why; None if it breaks none."""
+    return next(((name, message) for name, passed, message in _made(field, value) if not passed), None)
+
+
+def _of_fields(extraction: Extraction, schema: FieldSchema) -> Iterable[Check]:
+    for name, field in schema.fields.items():
+        found = extraction.fields.get(name)
+        if found is not None:
+            for kind, passed, message in _made(field, found.value):
+                yield Check(name=kind, passed=passed, message=message, fields=(name,))
+        elif field.required:
+            yield Check(name=REQUIRED, passed=False, message=f"{field.title} was not found.", fields=(name,))
+    for name, table in schema.tables.items():
+        if table.required and not extraction.rows.get(name):
+            yield Check(name=REQUIRED, passed=False, message=f"{table.title}: no rows were found.", fields=(name,))
+
+
+def _made(field: Field, value: str) -> Iterable[tuple[str, bool, str]]:
+    """Name, outcome and a sentence of each check that this value of this field can be put to."""
+    right = is_canonical(field.type, value)
+    if not right:
+        yield TYPE, False, f"{field.title} {value[:80]!r} is not a valid {_SPOKEN.get(field.type, field.type.value)}."
+    else:
+        yield TYPE, True, f"{field.title} is a {_SPOKEN.get(field.type, field.type.value)}."
+    if field.pattern:
+        matched = matches(field.pattern, value)
+        yield (
+            PATTERN,
+            matched,
+            f"{field.title} {value[:80]!r} {'matches' if matched else 'does not match'} its pattern.",
+        )
+    if field.enum:
+        listed = value.casefold() in {word.casefold() for word in field.enum}
+        yield ENUM, listed, f"{field.title} {value[:80]!r} is {'' if listed else 'not '}one of {', '.join(field.enum)}."
+    if right and field.type in DECIMALS and not (field.minimum is None and field.maximum is None):
+        number = Decimal(value)
+        low, high = field.minimum, field.maximum
+        inside = (low is None or number >= low) and (high is None or number <= high)
+        limits = f"{'' if low is None else low} … {'' if high is None else high}".strip()
+        yield RANGE, inside, f"{field.title} {value} is {'' if inside else 'not '}in the range {limits}."
+
+
+_SPOKEN = {
+    FieldType.TAX_ID: "tax number",
+    FieldType.IBAN: "IBAN (length and checksum)",
+    FieldType.BIC: "BIC",
+    FieldType.CURRENCY: "currency code",
+    FieldType.COUNT: "whole number",
+    FieldType.ENUM: "word of the list",
+}
+
+
+def _of_rules(extraction: Extraction, schema: FieldSchema, tolerance: Decimal | None) -> Iterable[Check]:
+    if not schema.rules:
+        return
+    known = _known(extraction, schema)
+    for rule in schema.rules:
+        allowed = rule.tolerance if rule.tolerance is not None else tolerance
+        allowed = schema.tolerance if allowed is None else allowed
+        kept = rules.holds(rule, known, allowed)
+        if kept is None:
+            continue
+        opening = f"{rule.message} " if rule.message and not kept else ""
+        message = f"{opening}{'' if kept else 'Here: '}{rules.explain(rule, known, allowed)}."
+        # A field that may lack and does (coalesce) has no value to speak for.
+        present = tuple(name for name in rule.fields if name in extraction.fields or name in extraction.rows)
+        yield Check(name=rule.name, passed=kept, message=message, fields=present)
+
+
+def _known(extraction: Extraction, schema: FieldSchema) -> rules.Known:
+    fields = {}
+    for name, field in schema.fields.items():
+        found = extraction.fields.get(name)
+        value = None if found is None else _value(field.type, found.value)
+        if value is not None:
+            fields[name] = value
+    columns: dict[str, dict[str, Sequence[Decimal | None]]] = {}
+    for name, table in schema.tables.items():
+        rows = extraction.rows.get(name) or ()
+        columns[name] = {
+            column: [_number(row.get(column)) for row in rows]
+            for column, field in table.columns.items()
+            if field.type in DECIMALS
+        }
+    counts = {name: len(extraction.rows[name]) for name in schema.tables if name in extraction.rows}
+    return rules.Known(fields=fields, columns=columns, rows=counts)
+
+
+def _value(kind: FieldType, value: str) -> rules.Value | None:
+    if not is_canonical(kind, value):
+        return None
+    if kind in DECIMALS:
+        return Decimal(value)
+    return date.fromisoformat(value) if kind is FieldType.DATE else value
+
+
+def _number(found: FieldValue | None) -> Decimal | None:
+    if found is None or not is_canonical(FieldType.NUMBER, found.value):
+        return None
+    return Decimal(0) if found.signals.get(SUMMARY) else Decimal(found.value)
+
+
+def _judged(value: FieldValue, own: set[str], made: list[Check]) -> FieldValue:
+    passed = [name for name in value.passed if name not in own] + [one.name for one in made if one.passed]
+    failed = [name for name in value.failed if name not in own] + [one.name for one in made if not one.passed]
+    return replace(value, passed=tuple(dict.fromkeys(passed)), failed=tuple(dict.fromkeys(failed)))
+
+
+def _row_judged(row: Mapping[str, FieldValue], columns: Mapping[str, Field]) -> Mapping[str, FieldValue]:
+    judged = {}
+    for name, value in row.items():
+        made = (
+            [
+                Check(name=kind, passed=passed, message=message)
+                for kind, passed, message in _made(columns[name], value.value)
+            ]
+            if name in columns
+            else []
+        )
+        judged[name] = _judged(value, set(OF_FIELDS), made)
+    return judged

@@ -1,0 +1,140 @@
+"""The one chain that every document goes through: type, schema, reader, checks, confidence.
+
+An e-invoice is read from its XML; receipts and invoices by the learned local reader; any other schema by the labels it
+names. What a model read comes in at `finish`, so that checks and confidence are the same for all.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from docmill.documents.reading import Reading
+from docmill.extraction import models as stored
+from docmill.extraction.checks import check
+from docmill.extraction.classification import Classified, classify
+from docmill.extraction.confidence import calibrated
+from docmill.extraction.extent import edges
+from docmill.extraction.models import Models
+from docmill.extraction.overrides import apply_overrides
+from docmill.extraction.result import Extraction, Reader
+from docmill.extraction.schema import FieldSchema, load_schema
+
+LEARNED = ("receipt", "invoice")
+"""Schemas that the local reader has learned; one's own of such a name may have other fields besides."""
+Options = Mapping[str, Any]
+"""Plain data, so that it can be sent to a child: `models`, the folder of learned sets; `schemas`, folders in which
+schemas are looked for first; `tolerance`, of rules that name none; `overrides`, what this installation asks of fields
+and rules instead of what their schemas ask."""
+
+
+def extract(
+    reading: Reading,
+    schema: FieldSchema | str | None = None,
+    options: Options | None = None,
+    *,
+    models: Models | None = None,
+) -> Extraction:
+    """The fields of a document, without asking a model.
+
+    `schema` is one, or the name or path of one; None: the type of the document decides.
+    """
+    options = options or {}
+    models = models or models_in(options)
+    kind, chosen = recognise(reading, schema, options, models=models)
+    found = read(reading, chosen, models)
+    if found.reader is not Reader.EINVOICE:
+        found = replace(found, document_type=kind.type.value, type_confidence=kind.confidence)
+    return finish(found, reading, chosen, options, models=models)
+
+
+def recognise(
+    reading: Reading,
+    schema: FieldSchema | str | None = None,
+    options: Options | None = None,
+    *,
+    models: Models | None = None,
+) -> tuple[Classified, FieldSchema]:
+    """What the document is, and the schema to read it by."""
+    options = options or {}
+    kind = classify(reading, (models or models_in(options)).classifier)
+    if not isinstance(schema, FieldSchema):
+        schema = load_schema(schema or kind.schema, [Path(folder) for folder in options.get("schemas", ())])
+    return kind, apply_overrides(schema, options.get("overrides"))
+
+
+def read(reading: Reading, schema: FieldSchema, models: Models) -> Extraction:
+    """What the reader that suits the document finds; neither checked nor calibrated."""
+    notes: tuple[str, ...] = ()
+    if reading.invoice is not None:
+        from docmill.extraction.einvoice import EInvoiceInvalid, compared_with_page, read_einvoice
+
+        try:
+            return compared_with_page(read_einvoice(reading.invoice.xml, schema), reading, schema)
+        except EInvoiceInvalid as error:
+            if not reading.pages:
+                raise
+            notes = (f"The XML in the PDF could not be read, so the page was: {error.message}",)
+    found = _local(reading, schema, models)
+    return replace(found, schema=schema.name, schema_version=schema.version, notes=(*found.notes, *notes))
+
+
+def _local(reading: Reading, schema: FieldSchema, models: Models) -> Extraction:
+    """By the learned reader, which reads by labels what it has not learned; or by labels alone.
+
+    However long the document is, no more of it is looked at than `docmill.extraction.extent` says.
+    """
+    if schema.name not in LEARNED:
+        return _by_labels(reading, schema)
+    seen = edges(reading)
+    if schema.name == "receipt":
+        from docmill.extraction.local.receipts import read_receipt
+
+        found = read_receipt(seen.reading, schema, models.ranker("receipt"))
+    else:
+        from docmill.extraction.local.invoices import read_invoice
+
+        found = read_invoice(seen.reading, models.ranker("invoice"), schema)
+    return replace(found, notes=(*found.notes, *seen.notes))
+
+
+def _by_labels(reading: Reading, schema: FieldSchema) -> Extraction:
+    from docmill.extraction.labelled import read_labelled
+    from docmill.extraction.pages import Pages
+    from docmill.extraction.tables import read_tables
+
+    pages = Pages(reading)
+    fields, rows = read_labelled(pages, schema), read_tables(pages, schema)
+    return Extraction(
+        schema=schema.name,
+        schema_version=schema.version,
+        reader=Reader.LOCAL,
+        document_type="other",
+        fields=fields,
+        rows=rows,
+        notes=tuple(pages.notes),
+    )
+
+
+def finish(
+    extraction: Extraction,
+    reading: Reading,
+    schema: FieldSchema,
+    options: Options | None = None,
+    *,
+    models: Models | None = None,
+) -> Extraction:
+    """The extraction with its checks made and its confidence stated, whoever read it."""
+    options = options or {}
+    tolerance = options.get("tolerance")
+    judged = check(extraction, schema, tolerance=None if tolerance is None else Decimal(str(tolerance)))
+    calibration = (models or models_in(options)).calibration
+    return calibrated(judged, required=schema.required, calibration=calibration)
+
+
+def models_in(options: Options) -> Models:
+    """The models that the options name: the learned set in use, or those that ship. A process reads each set once."""
+    folder = options.get("models")
+    chosen = stored.current(Path(folder)) if folder else None
+    return stored.load(str(chosen) if chosen else None)

@@ -1,0 +1,303 @@
+"""Subtotal, tax, total and amount due: candidates with features, and the choice of all four together.
+
+Each amount is scored for each field on its own first. What is chosen is the set of four that scores best together:
+a subtotal and a tax that make the total, a rate that makes the tax of the subtotal, and a total that less what was paid
+is the amount due speak for each other.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import combinations, islice
+from math import log
+from operator import itemgetter
+
+from docmill.extraction.local.invoices.items import Items
+from docmill.extraction.local.invoices.paper import Option, Paper, meanings
+from docmill.extraction.local.invoices.priors import prior
+from docmill.extraction.local.invoices.spans import Number
+from docmill.extraction.local.invoices.vocabulary import AMOUNT_LABELS
+
+FIELDS = ("subtotal", "tax", "total", "amount_due")
+MEANING = {"subtotal": "subtotal", "tax": "tax", "total": "total", "amount_due": "due"}
+CENT = Decimal("0.011")
+_NEAR = Decimal("0.02")
+_POINTS = itemgetter(0)
+KEPT = 7
+"""Candidates per field that are tried together."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Money:
+    """An amount with what its labels say."""
+
+    number: Number
+    means: Mapping[str, float]
+    in_items: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sums:
+    """The amounts that were chosen together."""
+
+    chosen: Mapping[str, Option]
+    adds_up: bool
+    """Whether subtotal and tax make the total."""
+    rated: bool
+    """Whether a printed rate makes the tax of the subtotal."""
+    scores: Mapping[str, float]
+    margins: Mapping[str, float]
+    others: Mapping[str, tuple[str, ...]]
+    credit: bool = False
+
+
+def money_in(paper: Paper, items: Items) -> list[Money]:
+    """Everything that is written as an amount, or called one."""
+    found = []
+    for number in paper.numbers:
+        if number.percent:
+            continue
+        means = meanings(AMOUNT_LABELS, paper.labels(number.cell, number.start, number.end))
+        named = max((means.get(meaning, 0.0) for meaning in MEANING.values()), default=0.0)
+        if number.money or (named >= 0.7 and number.decimals in (0, 1) and abs(number.value) < 10**7):
+            inside = number.cell.row in items.rows and not (named >= 0.9 and number.cell.row not in _item_rows(items))
+            found.append(Money(number=number, means=means, in_items=inside))
+    return found
+
+
+def _item_rows(items: Items) -> set[int]:
+    return {row for item in items.items for row in item.rows}
+
+
+def options(paper: Paper, items: Items, money: Sequence[Money], field: str) -> list[Option]:
+    """Candidates of one field."""
+    meaning = MEANING[field]
+    counts = Counter(abs(each.number.value) for each in money)
+    largest = max((abs(each.number.value) for each in money if not each.in_items), default=Decimal(0))
+    first = min(items.rows, default=0)
+    found = []
+    for each in money:
+        number = each.number
+        own = each.means.get(meaning, 0.0)
+        rival = max((sure for name, sure in each.means.items() if name != meaning), default=0.0)
+        value = abs(number.value)
+        features = {
+            "label": own,
+            "label_strong": float(own >= 0.75),
+            "rival": rival,
+            "rival_stronger": float(rival > own),
+            "unlabelled": float(not each.means),
+            "repeats": min(log(counts[value]), 2.0),
+            "in_items": float(each.in_items),
+            "below_items": float(bool(items.rows) and number.cell.row > first and not each.in_items),
+            "currency": float(number.currency is not None),
+            "cents": float(number.decimals == 2),
+            "largest": float(value == largest),
+            "last_of_row": float(number.cell is paper.sheet.rows[number.cell.row][-1]),
+            "zero": float(value == 0),
+            "negative": float(number.value < 0),
+            "large_type": min(number.cell.height / paper.sheet.height, 2.5) - 1.0,
+            "total_label": each.means.get("total", 0.0),
+        }
+        features["prior"] = prior(field, features)
+        found.append(
+            Option(
+                value=money_text(number.value),
+                raw=number.text,
+                spans=(),
+                features=features,
+                signals={"label": own, "repeats": float(counts[value])},
+                tokens=number.tokens,
+                page=number.cell.page,
+            )
+        )
+    return found
+
+
+def choose(
+    paper: Paper,
+    money: Sequence[Money],
+    candidates: Mapping[str, Sequence[Option]],
+    scores: Mapping[str, Sequence[float]],
+) -> Sums:
+    """The best set of four; `scores` are those of the candidates, with "it is not there" at 0."""
+    best_of = {field: _best(candidates[field], scores[field]) for field in FIELDS}
+    best_of = {field: [(option, _outside(option, score)) for option, score in best] for field, best in best_of.items()}
+    best_of["tax"] = _with_sums(paper, money, best_of["tax"])
+    rates = {number.value for number in paper.numbers if number.percent and 0 < number.value <= 40}
+    paid = {abs(each.number.value) for each in money if each.means.get("paid", 0.0) >= 0.7} | {
+        abs(each.number.value) for each in money if each.means.get("rounding", 0.0) >= 0.7
+    }
+    sides = {-abs(each.number.value) for each in money if each.means.get("discount", 0.0) >= 0.7} | {
+        abs(each.number.value) for each in money if each.means.get("shipping", 0.0) >= 0.7
+    }
+    sides = {value for value in sides if value} - {each.number.value for each in money if each.in_items}
+    totals, subtotals, taxes = (_weighed(best_of[name]) for name in ("total", "subtotal", "tax"))
+    # Hundreds of triples: what two of them say is not asked again for every third.
+    pairs = [
+        [_rated(net, levy, rates) if net is not None and levy is not None else False for _, _, levy in taxes]
+        for _, _, net in subtotals
+    ]
+    results: list[tuple[float, tuple[Option | None, ...], bool, bool]] = []
+    for total, total_score, whole in totals:
+        for (subtotal, subtotal_score, net), rated_by in zip(subtotals, pairs, strict=True):
+            for (tax, tax_score, levy), by_rate in zip(taxes, rated_by, strict=True):
+                score = total_score + subtotal_score + tax_score
+                bonus, adds_up, rated = _agreement(net, levy, whole, by_rate, sides)
+                results.append((score + bonus, (subtotal, tax, total), adds_up, rated))
+    results.sort(key=_POINTS, reverse=True)
+    points, (subtotal, tax, total), adds_up, rated = results[0]
+    chosen = {name: option for name, option in zip(FIELDS, (subtotal, tax, total), strict=False) if option is not None}
+    due = _due(best_of["amount_due"], total, paid)
+    if due is not None:
+        chosen["amount_due"] = due
+    margins, others = {}, {}
+    for place, name in enumerate(FIELDS[:3]):
+        value = chosen[name].value if name in chosen else None
+        others_first = ((score, choice[place]) for score, choice, _, _ in results if _value(choice[place]) != value)
+        rest = list(islice(others_first, 40))
+        margins[name] = points - rest[0][0] if rest else 9.0
+        seen: list[str] = []
+        for _, option in rest:
+            if option is not None and option.value not in seen:
+                seen.append(option.value)
+        others[name] = tuple(seen[:3])
+    ranked = best_of["amount_due"]
+    others["amount_due"] = tuple(option.value for option, _ in ranked if due is None or option.value != due.value)[:3]
+    margins["amount_due"] = _due_margin(ranked, due, margins.get("total", 0.0), chosen.get("total"))
+    final = {
+        name: {id(option): score for option, score in best_of[name]}.get(id(option), 0.0)
+        for name, option in chosen.items()
+    }
+    return Sums(chosen=chosen, adds_up=adds_up, rated=rated, scores=final, margins=margins, others=others)
+
+
+def _outside(option: Option, score: float) -> float:
+    """The sums of one item agree too: an amount within the items is the last to be believed."""
+    return score - 1.5 if option.features.get("in_items") else score
+
+
+def _value(option: Option | None) -> str | None:
+    return option.value if option is not None else None
+
+
+def _weighed(best: Sequence[tuple[Option, float]]) -> list[tuple[Option | None, float, Decimal | None]]:
+    """The best of a field with their scores and numbers, and last that it is not there."""
+    return [*((option, score, Decimal(option.value)) for option, score in best), (None, 0.0, None)]
+
+
+def _rated(net: Decimal, levy: Decimal, rates: set[Decimal]) -> bool:
+    """Whether the tax is one of the printed rates of the amount."""
+    return bool(levy) and any(abs(net * rate / 100 - levy) <= _NEAR for rate in rates)
+
+
+def _agreement(
+    net: Decimal | None, levy: Decimal | None, whole: Decimal | None, rated: bool, sides: set[Decimal]
+) -> tuple[float, bool, bool]:
+    """What three amounts that are chosen together say about each other."""
+    if whole is None:
+        return 0.0, False, False
+    if net is None:
+        return (0.0, False, False) if levy is None or levy < whole else (-2.0, False, False)
+    if levy is None:
+        if net == whole:
+            return 1.0, False, False
+        if any(abs(net + side - whole) <= CENT for side in sides):
+            return 2.0, False, False
+        return (-1.5 if abs(net) > abs(whole) else -0.5), False, False
+    if abs(net + levy - whole) <= CENT:
+        if levy == 0 and net == whole:
+            return 1.5, True, rated
+        return 4.0 + rated, True, rated
+    if sides and any(abs(net + levy + side - whole) <= CENT for side in sides if abs(side) != abs(levy)):
+        return 3.5 + rated, False, rated
+    if abs(whole - net) <= CENT and abs(levy) < abs(whole):
+        # Prices that include the tax.
+        return 0.5, False, rated
+    return -1.0 + rated, False, rated
+
+
+def _due(ranked: Sequence[tuple[Option, float]], total: Option | None, paid: set[Decimal]) -> Option | None:
+    """What is to be paid: as it is called, else the total."""
+    best: Option | None = None
+    points = 0.0
+    for option, score in ranked:
+        if option.signals.get("label", 0.0) < 0.55:
+            continue
+        bonus = 0.0
+        if total is not None:
+            value, whole = Decimal(option.value), Decimal(total.value)
+            if value == whole:
+                bonus = 1.0
+            elif any(abs(abs(whole - value) - part) <= CENT for part in paid if part):
+                bonus = 1.5
+        if score + bonus > points:
+            best, points = option, score + bonus
+    return best if best is not None else total
+
+
+def _due_margin(
+    ranked: Sequence[tuple[Option, float]], due: Option | None, total_margin: float, total: Option | None
+) -> float:
+    """By how much it is better than the next; as sure as the total, if it is the total for want of a label."""
+    if due is None or (due is total and not any(option is due for option, _ in ranked)):
+        return total_margin
+    own = max((score for option, score in ranked if option.value == due.value), default=0.0)
+    return own - max((score for option, score in ranked if option.value != due.value), default=0.0)
+
+
+def _best(candidates: Sequence[Option], scores: Sequence[float]) -> list[tuple[Option, float]]:
+    """The best few with different values; what is printed twice counts once, at its best place."""
+    found: dict[str, tuple[Option, float]] = {}
+    for option, score in zip(candidates, scores, strict=True):
+        known = found.get(option.value)
+        if known is None or score > known[1]:
+            found[option.value] = (option, score)
+    return sorted(found.values(), key=lambda pair: -pair[1])[:KEPT]
+
+
+def _with_sums(
+    paper: Paper, money: Sequence[Money], best: Sequence[tuple[Option, float]]
+) -> list[tuple[Option, float]]:
+    """Taxes that are printed apart (two rates, state and central tax) also as their sum."""
+    parts = [
+        each
+        for each in money
+        if (sure := each.means.get("tax", 0.0)) >= 0.6
+        and sure == max(each.means.values())
+        and not each.in_items
+        and each.number.value > 0
+    ]
+    found = list(best)
+    values = {option.value for option, _ in best}
+    for count in (2, 3):
+        for group in combinations(parts[:6], count):
+            if len({each.number.cell.row for each in group}) < count:
+                continue
+            value = money_text(sum((each.number.value for each in group), Decimal(0)))
+            if value in values:
+                continue
+            values.add(value)
+            first = group[0].number
+            option = Option(
+                value=value,
+                raw=" + ".join(each.number.text for each in group),
+                spans=(),
+                features={},
+                signals={"label": min(each.means["tax"] for each in group), "repeats": 1.0, "summed": 1.0},
+                tokens=tuple(
+                    token for each in group if each.number.cell.page == first.cell.page for token in each.number.tokens
+                ),
+                page=first.cell.page,
+            )
+            found.append((option, best[0][1] - 1.0 if best else 0.0))
+    return found
+
+
+def money_text(value: Decimal) -> str:
+    """In canonical form: at least two digits after the point."""
+    exponent = value.as_tuple().exponent
+    if isinstance(exponent, int) and exponent > -2:
+        value = value.quantize(Decimal("0.01"))
+    return str(value + 0)

@@ -1,0 +1,89 @@
+"""The currency: by code, by sign, else by the country of the seller's tax number."""
+
+import re
+from collections import Counter
+
+from docmill.extraction.local.invoices.paper import Option, Paper
+from docmill.extraction.local.invoices.sheet import Cell
+from docmill.extraction.values.currencies import find_currencies
+
+_NAMED = re.compile(r"currency|wahrung|devise|valuta|moneda|moeda|monnaie|waluta|\bcur\b")
+_EURO = frozenset(re.findall("..", "ATBECYDEEEESFIFRGRELHRIEITLTLULVMTNLPTSISK"))
+_COUNTRIES = {
+    "GB": "GBP", "CH": "CHF", "SE": "SEK", "NO": "NOK", "DK": "DKK", "PL": "PLN", "CZ": "CZK", "HU": "HUF", "RO": "RON",
+    "BG": "BGN",
+}  # fmt: skip
+_BOOKED = re.compile(r"buch|umsatzsteuerbuchung|tax currency|umrechnung|exchange|kurs\b")
+
+
+def options(paper: Paper) -> list[Option]:
+    """Candidates, one per currency that is named, with how often and how."""
+    votes: Counter[str] = Counter()
+    codes: Counter[str] = Counter()
+    named: Counter[str] = Counter()
+    amounts: Counter[str] = Counter()
+    places: dict[str, tuple[Cell, int, int]] = {}
+    money = {id(number.cell): number for number in paper.numbers if number.money}
+    for cell in paper.sheet.cells:
+        for found in find_currencies(cell.text):
+            left = " ".join(other.plain for other in paper.sheet.before(cell)[:1])
+            label = f"{left} {cell.plain}"
+            votes[found.code] += 1
+            codes[found.code] += not found.weak
+            amounts[found.code] += id(cell) in money
+            if _NAMED.search(label) and not _BOOKED.search(label):
+                named[found.code] += 1
+            if found.code not in places or named[found.code] == 1:
+                places[found.code] = (cell, found.start, found.end)
+    total = sum(votes.values())
+    result = []
+    for code, count in votes.items():
+        cell, start, end = places[code]
+        features = {
+            "named": float(named[code] > 0),
+            "share": count / total,
+            "code": float(codes[code] > 0),
+            "beside_amount": float(amounts[code] > 0),
+            "share_of_amounts": amounts[code] / max(1, sum(amounts.values())),
+        }
+        features["prior"] = (
+            4.0 * features["named"] + 2.0 * features["share"] + features["code"] + 2.0 * features["share_of_amounts"]
+        ) / 5.0 + 0.5
+        result.append(
+            Option(
+                value=code,
+                raw=cell.text[start:end],
+                spans=(),
+                features=features,
+                signals={"label": features["named"], "repeats": float(count)},
+                tokens=cell.slice(start, end),
+                page=cell.page,
+            )
+        )
+    return result
+
+
+def by_country(paper: Paper) -> str | None:
+    """What tax numbers and the words for the tax suggest; for a document that names no currency at all."""
+    text = paper.sheet.text
+    votes: Counter[str] = Counter()
+    for country in re.findall(r"\b([A-Z]{2})\s?[A-Z]?\d{7,12}(?:B\d\d)?\b", text):
+        code = "EUR" if country in _EURO else _COUNTRIES.get(country)
+        if code:
+            votes[code] += 1
+    if votes:
+        return votes.most_common(1)[0][0]
+    return next((code for pattern, code in _SIGNS if pattern.search(text)), None)
+
+
+_SIGNS = tuple(
+    (re.compile(pattern), code)
+    for pattern, code in (
+        (r"\bGSTIN\b|\b\d{2}[A-Z]{5}\d{4}[A-Z]\w{3}\b", "INR"),
+        (r"\bSdn\.? Bhd\b", "MYR"),
+        (r"\bABN\b", "AUD"),
+        (r"\bCHE-\d{3}", "CHF"),
+        (r"\b[A-Z]{1,2}\d[A-Z\d]? \d[A-Z]{2}\b(?s:.*)\bVAT\b|\bVAT\b(?s:.*)\b[A-Z]{1,2}\d[A-Z\d]? \d[A-Z]{2}\b", "GBP"),
+        (r"(?i)\bmwst|\bust\b|umsatzsteuer|\btva\b|\bbtw\b|\biva\b|\balv\b", "EUR"),
+    )
+)

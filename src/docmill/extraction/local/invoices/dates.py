@@ -1,0 +1,81 @@
+"""Issue date and due date: candidates with features."""
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+
+from docmill.extraction.local.invoices.items import Items
+from docmill.extraction.local.invoices.paper import Option, Paper, meanings
+from docmill.extraction.local.invoices.priors import prior
+from docmill.extraction.local.invoices.spans import DateSpan
+from docmill.extraction.local.invoices.vocabulary import DATE_LABELS
+from docmill.extraction.local.invoices.wording import plain
+
+FIELDS = ("issue_date", "due_date", "delivery_date")
+MEANING = {"issue_date": "issue", "due_date": "due", "delivery_date": "delivery"}
+
+_TO = re.compile(r"^\W*(?:bis|bis zum|to|through|until|au|al|till|tot|tot en met|t/m|a|-)?\W*$")
+
+
+def _in_range(paper: Paper, span: DateSpan) -> bool:
+    """Whether it is one end of a period: two dates with nothing but `to` between them."""
+    beside = paper.dates_of.get(id(span.cell), ())
+    text = span.cell.text
+    for other in beside:
+        first, second = (other, span) if other.start < span.start else (span, other)
+        if other is not span and _TO.match(plain(text[first.end : second.start])):
+            return True
+    return False
+
+
+def _means(paper: Paper, span: DateSpan) -> Mapping[str, float]:
+    if _in_range(paper, span):
+        return {"period": 1.0}
+    return meanings(DATE_LABELS, paper.labels(span.cell, span.start, span.end, dated=True))
+
+
+def options(paper: Paper, items: Items, field: str) -> list[Option]:
+    """Candidates of one field: every date on the page."""
+    meaning = MEANING[field]
+    counts = Counter(span.value for span in paper.dates)
+    latest = max(counts, default=None)
+    found = []
+    labelled = [_means(paper, span) for span in paper.dates]
+    early = {span.value for span, means in zip(paper.dates, labelled, strict=True) if means.get("discount", 0.0) >= 0.5}
+    for index, (span, means) in enumerate(zip(paper.dates, labelled, strict=True)):
+        if span.value in early:
+            # Whoever pays by then may deduct something: not the day by which to pay.
+            means = {**means, "discount": 1.0}
+        own = means.get(meaning, 0.0)
+        rival = max((sure for name, sure in means.items() if name != meaning), default=0.0)
+        words = len(span.cell.tokens)
+        siblings = len(paper.dates_of.get(id(span.cell), ()))
+        features = {
+            "label": own,
+            "label_strong": float(own >= 0.9),
+            "rival": rival,
+            "rival_stronger": float(rival > own),
+            "unlabelled": float(not means),
+            "top": max(0.0, 1.0 - 2 * span.cell.depth) if span.cell.page == 1 else 0.0,
+            "first": float(index == 0),
+            "repeats": min(counts[span.value] - 1, 3) / 1.5,
+            "in_items": float(span.cell.row in items.rows),
+            "sentence": float(words > 12),
+            "alone": float(words <= 3),
+            "range": float(siblings > 1),
+            "latest": float(span.value == latest),
+            "later_page": float(span.cell.page > 1),
+        }
+        features["prior"] = prior(field, features)
+        found.append(
+            Option(
+                value=span.value.isoformat(),
+                raw=span.text,
+                spans=(),
+                features=features,
+                signals={"label": own, "repeats": float(counts[span.value])},
+                tokens=span.tokens,
+                page=span.cell.page,
+            )
+        )
+    return found

@@ -1,0 +1,130 @@
+"""What is beside the main fields: addresses, what was paid or taken off, and what labels alone tell."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+
+from docmill.documents.reading import Reading
+from docmill.extraction.labelled import read_labelled
+from docmill.extraction.local.invoices.amounts import CENT, Money, Sums, money_text
+from docmill.extraction.local.invoices.items import Items
+from docmill.extraction.local.invoices.paper import Option, Paper
+from docmill.extraction.local.invoices.party_words import CONTACT, COUNTRY, PHONE, POSTCODE, STREET
+from docmill.extraction.local.invoices.sheet import Cell, evidence_of
+from docmill.extraction.local.invoices.wording import letters, plain
+from docmill.extraction.result import FieldValue
+from docmill.extraction.schema import FieldSchema
+
+LABELLED = ("seller_tax_id", "buyer_tax_id", "order_number", "payment_terms", "iban", "bic")
+"""Fields that the reader for any schema finds by their labels."""
+_LINES = 7
+_PARTS = {"prepaid": "paid", "rounding": "rounding", "allowances": "discount", "charges": "shipping"}
+
+
+def by_label(reading: Reading, schema: FieldSchema) -> Mapping[str, FieldValue]:
+    """Tax numbers, bank data, order number and terms."""
+    names = [name for name in LABELLED if name in schema.fields]
+    return read_labelled(reading, schema, names) if names else {}
+
+
+def address_of(paper: Paper, name: Option | None, mentions: Sequence[Option]) -> FieldValue | None:
+    """The address of a party: beneath one of the places where its name stands, or beside it in the line of a sender."""
+    if name is None:
+        return None
+    same = [name, *(option for option in mentions if letters(option.value) == letters(name.value))]
+    for option in same:
+        if not option.features.get("sender_line") and (found := _beneath(paper, option)) is not None:
+            return found
+    return next((found for option in same if (found := _beside(paper, option)) is not None), None)
+
+
+def _beneath(paper: Paper, name: Option) -> FieldValue | None:
+    cell = _cell(paper, name)
+    if cell is None:
+        return None
+    lines: list[Cell] = []
+    for other in paper.sheet.below(cell, reach=9.0):
+        if abs(other.left - name.tokens[0].left) > 0.02 or len(lines) >= _LINES:
+            continue
+        near = (other.top - (lines[-1] if lines else cell).bottom) < 1.6 * cell.height
+        if not near or CONTACT.search(other.plain) or ":" in other.text or PHONE.search(other.text):
+            break
+        lines.append(other)
+    places = [index for index, line in enumerate(lines) if _of_address(line.text)]
+    if not places:
+        return None
+    end = places[-1] + 1
+    if end < len(lines) and COUNTRY.match(plain(lines[end].text)):
+        end += 1
+    return _address(lines[places[0] : end], ", ".join(line.text.strip(" ,") for line in lines[places[0] : end]))
+
+
+def _beside(paper: Paper, name: Option) -> FieldValue | None:
+    cell = _cell(paper, name)
+    if cell is None:
+        return None
+    row = [other for other in (cell, *reversed(paper.sheet.after(cell))) if other.left - cell.left < 0.5]
+    text = "  ".join(other.text for other in row)
+    behind = text[text.find(name.tokens[-1].text) + len(name.tokens[-1].text) :]
+    pieces = [piece.strip(" ,") for piece in re.split(r"\s*[•·●|∙]\s*|\s+[–—-]\s+|,\s+|\s{2,}", behind)]
+    kept = [piece for piece in pieces if piece and not CONTACT.search(plain(piece))][:3]
+    if not any(POSTCODE.search(f" {piece}") for piece in kept):
+        return None
+    return _address([cell], ", ".join(kept))
+
+
+def _cell(paper: Paper, name: Option) -> Cell | None:
+    last = name.tokens[-1] if name.tokens else None
+    return next((cell for cell in paper.sheet.cells if last in cell.tokens), None)
+
+
+def _address(lines: Sequence[Cell], text: str) -> FieldValue:
+    evidence = tuple(place for line in lines for place in evidence_of(line.tokens, line.page))
+    signals = {"score": float(len(lines)), "postcode": float(bool(POSTCODE.search(f" {text}")))}
+    return FieldValue(value=text, raw=text, confidence=0.7, evidence=evidence, signals=signals)
+
+
+def _of_address(text: str) -> bool:
+    return bool(POSTCODE.search(text) or STREET.search(text) or re.match(r"\d{1,5}\w?[, ]", text))
+
+
+def parts(money: Sequence[Money], items: Items, sums: Sums) -> dict[str, FieldValue]:
+    """What was paid, rounded, taken off or added: only amounts that explain a difference between two sums."""
+    found: dict[str, FieldValue] = {}
+    total, due, subtotal = (_value(sums, name) for name in ("total", "amount_due", "subtotal"))
+    if total is not None and due is not None and total != due:
+        for name in ("prepaid", "rounding"):
+            for each in _called(money, _PARTS[name]):
+                value = abs(each.number.value) if name == "prepaid" else each.number.value
+                gap = total - due if name == "prepaid" else due - total
+                if value and abs(gap - value) <= CENT:
+                    found.setdefault(name, _part(each, value))
+    amounts = [item.amount.value for item in items.items if item.amount]
+    if subtotal is not None and amounts and len(amounts) == len(items.items):
+        gap = subtotal - sum(amounts, Decimal(0))
+        for name in ("allowances", "charges"):
+            for each in _called(money, _PARTS[name]):
+                value = abs(each.number.value)
+                if value and abs((gap if name == "charges" else -gap) - value) <= CENT:
+                    found.setdefault(name, _part(each, value))
+    return found
+
+
+def _value(sums: Sums, name: str) -> Decimal | None:
+    option = sums.chosen.get(name)
+    return Decimal(option.value) if option is not None else None
+
+
+def _called(money: Iterable[Money], meaning: str) -> list[Money]:
+    return [each for each in money if each.means.get(meaning, 0.0) >= 0.5]
+
+
+def _part(each: Money, value: Decimal) -> FieldValue:
+    number = each.number
+    return FieldValue(
+        value=money_text(value),
+        raw=number.text,
+        confidence=0.9,
+        evidence=evidence_of(number.tokens, number.cell.page),
+        signals={"arithmetic": 1.0, "score": 1.0},
+    )

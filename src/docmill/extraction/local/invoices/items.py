@@ -1,0 +1,378 @@
+"""Line items: which rows of which table they are, and what each says.
+
+A table with a heading is read by its columns. Rows are counted by what starts an item: a position number, or an amount
+in the column of amounts. Where the two disagree, the sum decides: it must be one of the sums of the invoice. Without a
+heading, items are the rows above the sums whose amounts add up to one of them.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from itertools import combinations, pairwise
+
+from docmill.extraction.local.invoices.paper import Paper
+from docmill.extraction.local.invoices.sheet import Cell, Token
+from docmill.extraction.local.invoices.spans import Number
+from docmill.extraction.local.invoices.tables import MOST_NUMBERS, Table, leads, tables_in
+from docmill.extraction.local.invoices.vocabulary import AMOUNT_LABELS
+from docmill.extraction.local.invoices.wording import plain
+
+CENT = Decimal("0.011")
+_LONGEST_PRICE = 6
+"""Digits without cents: what has more is a number of an article."""
+
+
+@dataclass(kw_only=True, eq=False)
+class Item:
+    """One item while its rows are gathered."""
+
+    rows: list[int]
+    position: str | None = None
+    values: dict[str, Number] = field(default_factory=dict)
+    """By column: numbers."""
+    words: list[tuple[int, tuple[Token, ...]]] = field(default_factory=list)
+    """Of the description: page and tokens, line by line."""
+    unit: tuple[int, tuple[Token, ...]] | None = None
+
+    @property
+    def amount(self) -> Number | None:
+        return self.values.get("amount")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Items:
+    """The items of a document, and the rows that they fill."""
+
+    items: tuple[Item, ...] = ()
+    rows: frozenset[int] = frozenset()
+    adds_up: bool = False
+    """Whether their amounts make one of the sums below them."""
+    headed: bool = False
+    headings: frozenset[int] = frozenset()
+    """Rows that are headings of tables."""
+
+
+def items_in(paper: Paper) -> Items:
+    """The line items: the best of all ways to read them."""
+    sums = _sums(paper)
+    best, points = Items(), 0.0
+    tables = tables_in(paper)
+    used: set[int] = set()
+    for index, table in enumerate(tables):
+        if index in used or not table.kinds & {"amount", "unit_price"}:
+            continue
+        parts = [table]
+        for later in range(index + 1, len(tables)):
+            if tables[later].kinds == table.kinds and len(table.kinds) > 2:
+                parts.append(tables[later])
+                used.add(later)
+        for items, sure in _readings(paper, parts, sums):
+            worth = sure + 0.5 * len(table.kinds & _TELLING) + min(len(items), 4) * 0.1
+            worth += 0.5 * ("quantity" in table.kinds) + 0.5 * ("description" in table.kinds)
+            worth -= 1.5 * ("tax_amount" in table.kinds and "quantity" not in table.kinds)
+            if items and worth > points + 1e-9:
+                rows = frozenset(row for part in parts for row in range(part.first, part.last))
+                best, points = Items(items=tuple(items), rows=rows, adds_up=sure >= 2.0, headed=True), worth
+    headings = frozenset(row for table in tables for row in table.heading)
+    if points < 1.5:
+        bare = _bare(paper, sums)
+        if bare.items:
+            best = bare
+    return replace(best, headings=headings)
+
+
+_TELLING = frozenset({"quantity", "unit_price", "amount", "description", "position", "tax_rate"})
+
+
+def _sums(paper: Paper) -> set[Decimal]:
+    """Amounts that are called a sum."""
+    found = set()
+    for number in paper.numbers:
+        if number.money or number.currency:
+            for label in paper.labels(number.cell, number.start, number.end):
+                meaning = AMOUNT_LABELS(label.text)
+                if max((meaning.get(kind, 0.0) for kind in ("subtotal", "total", "due")), default=0.0) >= 0.6:
+                    found.add(number.value)
+    return found
+
+
+def _readings(paper: Paper, parts: Sequence[Table], sums: set[Decimal]) -> Iterable[tuple[list[Item], float]]:
+    """Ways to count the items of a table, each with what speaks for it."""
+    by_amount = _without_sum([item for part in parts for item in _by_amount(paper, part)])
+    by_position = [item for part in parts for item in _by_position(paper, part)]
+    whole = [item for item in by_amount if item.position is not None or item.values.keys() & {"quantity", "unit_price"}]
+    if 2 * len(whole) >= sum(item in whole or not _adjusts(item) for item in by_amount):
+        plain_items = [item for item in by_amount if item in whole or not _adjusts(item)]
+    else:
+        plain_items = by_amount
+    sides = [item for item in by_amount if item not in plain_items]
+    sold = [item for item in by_amount if not _adjusts(item)]
+    if not by_position and _counting([item.position or "" for item in sold]):
+        # What is taken off or added has numbers of its own, which do not go on counting.
+        by_position, sides = sold, [item for item in by_amount if item not in sold]
+    for items, others in (
+        (by_position, sides),
+        (by_position, []),
+        (whole, sides),
+        (whole, []),
+        (plain_items, sides),
+        (plain_items, []),
+    ):
+        if not items or not all(item.amount for item in items):
+            continue
+        total = sum((item.amount.value for item in (*items, *others) if item.amount), Decimal(0))
+        sure = 2.0 if any(abs(total - wanted) <= CENT for wanted in sums) else 0.0
+        if items is by_position:
+            sure += 1.6
+        elif items is plain_items:
+            sure += 0.05
+        yield items, sure
+
+
+def _without_sum(items: list[Item]) -> list[Item]:
+    """Without a last row that only sums up the others."""
+    if len(items) > 2 and items[-1].position is None and not items[-1].words and items[-1].amount:
+        before = sum((item.amount.value for item in items[:-1] if item.amount), Decimal(0))
+        if abs(before - items[-1].amount.value) <= CENT:
+            return items[:-1]
+    return items
+
+
+def _adjusts(item: Item) -> bool:
+    """Whether a row is a discount or a charge on the whole and not a thing that was sold."""
+    meaning = AMOUNT_LABELS(plain(" ".join(token.text for _, tokens in item.words for token in tokens)[:60]))
+    return max(meaning.get("discount", 0.0), meaning.get("shipping", 0.0)) >= 0.9
+
+
+def _by_amount(paper: Paper, table: Table) -> list[Item]:
+    """An item per row with an amount in the column of amounts."""
+    found: list[Item] = []
+    loose: list[int] = []
+    for number in range(table.first, table.last):
+        row = paper.sheet.rows[number]
+        values = _values(paper, row, table)
+        position = leads(paper, row, table)
+        if "amount" in values:
+            item = Item(rows=[number], position=position, values=values)
+            if loose and position is None and "quantity" not in values and not _words(paper, row, table):
+                # The amount stands a little lower than what it belongs to.
+                for earlier in loose:
+                    item.rows.insert(0, earlier)
+                    item.position = item.position or leads(paper, paper.sheet.rows[earlier], table)
+                    for kind, value in _values(paper, paper.sheet.rows[earlier], table).items():
+                        item.values.setdefault(kind, value)
+            found.append(item)
+            loose = []
+        elif values or position:
+            loose.append(number)
+        else:
+            loose = []
+    _fill(paper, table, found)
+    return found
+
+
+def _by_position(paper: Paper, table: Table) -> list[Item]:
+    """An item per position number; its numbers are those of its row or, if they stand apart, of the nearest."""
+    marks = []
+    for number in range(table.first, table.last):
+        position = leads(paper, paper.sheet.rows[number], table)
+        if position is not None:
+            marks.append((number, position))
+    if not marks or not _counting([position for _, position in marks]):
+        return []
+    found: list[Item] = []
+    taken = {number for number, _ in marks if "amount" in _values(paper, paper.sheet.rows[number], table)}
+    for index, (number, position) in enumerate(marks):
+        end = marks[index + 1][0] if index + 1 < len(marks) else table.last
+        values = _values(paper, paper.sheet.rows[number], table)
+        rows = [number]
+        if "amount" not in values:
+            before = marks[index - 1][0] if index else table.first - 1
+            near = sorted((*range(number + 1, end), *range(number - 1, before, -1)), key=lambda at: abs(at - number))
+            for at in near:
+                others = _values(paper, paper.sheet.rows[at], table)
+                if "amount" in others and at not in taken and abs(at - number) <= 7:
+                    values = {**others, **values}
+                    rows.append(at)
+                    taken.add(at)
+                    break
+        found.append(Item(rows=sorted(rows), position=position, values=values))
+    _fill(paper, table, found)
+    return found
+
+
+def _counting(positions: Sequence[str]) -> bool:
+    """Whether these are positions and not quantities that happen to stand on the left."""
+    keys = [tuple(int(part) for part in re.findall(r"\d+", position)) for position in positions]
+    return (
+        bool(keys)
+        and all(keys)
+        and len(set(positions)) == len(positions)
+        and (sum(one < other for one, other in pairwise(keys)) >= 0.6 * (len(keys) - 1))
+    )
+
+
+def _values(paper: Paper, row: Sequence[Cell], table: Table) -> dict[str, Number]:
+    """The numbers of a row by the column they stand in."""
+    found: dict[str, Number] = {}
+    numbers = [number for cell in row for number in paper.numbers_of.get(id(cell), ()) if _apart(paper, number)]
+    kinds = table.kinds
+    for number in numbers:
+        left, right = number.left, number.right
+        if number.percent:
+            found.setdefault("tax_rate", number)
+            continue
+        column = table.column_of(left, right)
+        kind = column.kind if column else "other"
+        if kind in ("quantity", "unit_price", "amount", "tax_rate", "tax_amount", "discount", "unit"):
+            if kind == "unit":
+                kind = "quantity"
+            if kind == "unit_price" and not number.money and not number.decimals and len(number.text) > _LONGEST_PRICE:
+                continue
+            if kind == "tax_rate" and number.money and number.value > 40:
+                kind = "amount"
+            if kind not in found or kind == "amount":
+                found[kind] = number
+    money = [number for number in numbers if number.money]
+    if "amount" not in kinds and money:
+        found["amount"] = money[-1]
+    if "amount" not in found and money and "amount" in kinds:
+        column = next(column for column in table.columns if column.kind == "amount")
+        if money[-1].left > column.left - 0.05:
+            found["amount"] = money[-1]
+    _by_product(found, numbers)
+    return found
+
+
+def _by_product(found: dict[str, Number], numbers: Sequence[Number]) -> None:
+    """Quantity and price that were put into the wrong column show by their product."""
+    amount = found.get("amount")
+    if amount is None or amount.value == 0:
+        return
+    quantity, price = found.get("quantity"), found.get("unit_price")
+    if quantity and price and abs(quantity.value * price.value - amount.value) <= CENT:
+        return
+    if quantity and price:
+        return
+    others = [number for number in numbers[-MOST_NUMBERS:] if number is not amount and not number.percent]
+    for one, other in combinations(others, 2):
+        if abs(one.value * other.value - amount.value) <= CENT:
+            first, second = (one, other) if other.decimals >= one.decimals else (other, one)
+            found["quantity"], found["unit_price"] = first, second
+            return
+
+
+def _apart(paper: Paper, number: Number) -> bool:
+    """Whether a number stands on its own in its cell, or at its end, and not within words."""
+    text = number.cell.text
+    rest = text[: number.start] + text[number.end :]
+    letters = sum(char.isalpha() for char in rest)
+    return letters <= 6 or (number.money and number.end >= len(text) - 1 and letters <= 12)
+
+
+_NUMERIC = frozenset({"quantity", "tax_rate", "amount", "unit_price", "discount", "date"})
+
+
+def _words(paper: Paper, row: Sequence[Cell], table: Table) -> list[Cell]:
+    """Cells of a row that describe: neither number nor position nor unit."""
+    found = []
+    for cell in row:
+        column = table.column_of(cell.left, cell.right)
+        if (column and column.kind == "unit") or (column and column.kind in _NUMERIC and len(cell.text) < 8):
+            continue
+        if paper.is_value(cell) or not cell.worded:
+            continue
+        found.append(cell)
+    return found
+
+
+def _fill(paper: Paper, table: Table, items: Sequence[Item]) -> None:
+    """Give each item the words of its rows and of those up to the next item."""
+    described = [column for column in table.columns if column.kind == "description"]
+    for index, item in enumerate(items):
+        end = items[index + 1].rows[0] if index + 1 < len(items) else min(table.last, item.rows[-1] + 6)
+        for number in range(item.rows[0], end):
+            row = paper.sheet.rows[number]
+            words = _words(paper, row, table)
+            if number not in item.rows and any(paper.numbers_of.get(id(cell)) and paper.is_value(cell) for cell in row):
+                break
+            inside = [
+                cell
+                for cell in words
+                if not described
+                or ((column := table.column_of(cell.left, cell.right)) and column.kind == "description")
+            ]
+            for cell in inside or (words if number in item.rows else ()):
+                tokens = cell.tokens
+                if item.position and tokens[0].text == item.position:
+                    tokens = tokens[1:]
+                if tokens:
+                    item.words.append((cell.page, tokens))
+            item.unit = item.unit or _unit(paper, row, table, item)
+
+
+def _unit(paper: Paper, row: Sequence[Cell], table: Table, item: Item) -> tuple[int, tuple[Token, ...]] | None:
+    """What the quantity counts: after it in its cell, or in a column of its own."""
+    quantity = item.values.get("quantity")
+    if quantity is not None and quantity.cell in row:
+        rest = quantity.cell.slice(quantity.end + 1, len(quantity.cell.text))
+        if rest and len(rest) <= 2 and any(char.isalpha() for char in rest[0].text):
+            return quantity.cell.page, rest
+    for cell in row:
+        column = table.column_of(cell.left, cell.right)
+        if column and column.kind == "unit" and cell.worded and len(cell.text) < 15:
+            return cell.page, cell.tokens
+    return None
+
+
+def _bare(paper: Paper, sums: set[Decimal]) -> Items:
+    """Rows of words and an amount above the first sum, without a heading."""
+    found: list[Item] = []
+    edge: float | None = None
+    for number, row in enumerate(paper.sheet.rows):
+        money = [item for cell in row for item in paper.numbers_of.get(id(cell), ()) if item.money]
+        words = [cell for cell in row if not paper.is_value(cell) and cell.worded]
+        if not money or not words or money[-1].cell is not row[-1] or len(row) < 2:
+            continue
+        amount = money[-1]
+        meaning: Mapping[str, float] = AMOUNT_LABELS(words[-1].plain)
+        sums_here = max((meaning.get(kind, 0.0) for kind in ("subtotal", "total", "due", "tax")), default=0.0)
+        if sums_here >= 0.55:
+            if found:
+                break
+            continue
+        if max(meaning.get("paid", 0.0), meaning.get("carried", 0.0)) >= 0.9:
+            continue
+        if edge is not None and abs(amount.right - edge) > 0.03:
+            if len(found) > 1:
+                break
+            found = []
+        edge = amount.right
+        found.append(Item(rows=[number], values={"amount": amount}, words=[(words[0].page, words[0].tokens)]))
+    taxes = {number.value for number in paper.numbers if number.money and _is_tax(paper, number)}
+    sums = sums | {each - tax for each in sums for tax in taxes}
+    for start in range(len(found)):
+        total = sum((item.amount.value for item in found[start:] if item.amount), Decimal(0))
+        if any(abs(total - wanted) <= CENT for wanted in sums):
+            kept = found[start:]
+            return Items(items=tuple(kept), rows=frozenset(row for item in kept for row in item.rows), adds_up=True)
+    return _single(paper, sums)
+
+
+def _is_tax(paper: Paper, number: Number) -> bool:
+    labels = paper.labels(number.cell, number.start, number.end)
+    return any(AMOUNT_LABELS(label.text).get("tax", 0.0) >= 0.9 for label in labels[:1])
+
+
+def _single(paper: Paper, sums: set[Decimal]) -> Items:
+    """One item whose amount is the sum itself: the first time that sum is printed, if it is printed again."""
+    money = [number for number in paper.numbers if number.money and number.value in sums]
+    for number in money:
+        if sum(other.value == number.value for other in money) > 1:
+            row = paper.sheet.rows[number.cell.row]
+            words = [cell for cell in row if not paper.is_value(cell)] or list(paper.sheet.above(number.cell, reach=2))
+            item = Item(rows=[number.cell.row], values={"amount": number})
+            item.words = [(cell.page, cell.tokens) for cell in words[:1]]
+            return Items(items=(item,), adds_up=True)
+    return Items()

@@ -1,0 +1,25 @@
+"""Whether it is an invoice or a credit note, by how it calls itself."""
+
+import re
+
+from docmill.extraction.local.invoices.paper import Paper
+
+_CREDIT = re.compile(
+    r"credit (?:note|memo)|gutschrift(?:snummer|s-nr|\b)|rechnungskorrektur|stornorechnung|korrekturrechnung|"
+    r"\bavoir\b|note de credit|"
+    r"nota di credito|nota de credito|factura rectificativa|creditnota|creditfactuur|kreditnota|kreditfaktura|"
+    r"hyvityslasku|korekta"
+)
+_INVOICE = re.compile(r"rechnung(?!skorrektur)|invoice|facture|factuur|fattura|factura|faktura|fatura|lasku|\bbill\b")
+
+
+def kind_of(paper: Paper) -> str:
+    """`credit_note` when that is how it is headed, else `invoice`."""
+    for cell in paper.sheet.cells:
+        if cell.page > 1 or cell.depth > 0.5 or len(cell.tokens) > 6:
+            continue
+        if _CREDIT.search(cell.plain):
+            return "credit_note"
+        if _INVOICE.search(cell.plain) and (cell.height > 1.25 * paper.sheet.height or len(cell.tokens) <= 2):
+            return "invoice"
+    return "invoice"

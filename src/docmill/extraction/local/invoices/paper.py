@@ -1,0 +1,189 @@
+"""An invoice laid out once, with everything that all fields ask for: numbers, dates, and the labels beside them."""
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+
+from docmill.documents.reading import Reading
+from docmill.extraction.local.candidates import Candidate
+from docmill.extraction.local.invoices.sheet import Cell, Sheet, Token, evidence_of, sheet_of
+from docmill.extraction.local.invoices.spans import DateSpan, Habits, Number, dates_in, habits_of, numbers_in
+from docmill.extraction.local.invoices.vocabulary import Reader
+from docmill.extraction.local.invoices.wording import plain
+from docmill.extraction.result import Evidence
+
+MOST = 30
+"""Numbers and dates of one cell that are looked at: what has more is no invoice's line."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Option(Candidate):
+    """A candidate that knows its words."""
+
+    tokens: tuple[Token, ...] = ()
+    page: int = 1
+
+    @property
+    def evidence(self) -> tuple[Evidence, ...]:
+        return evidence_of(self.tokens, self.page)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Label:
+    """Text that may say what a value beside it means."""
+
+    text: str
+    """Plain."""
+    weight: float
+    """How closely it belongs to the value, 0 to 1."""
+    over: bool = False
+    """Whether it stands above; counts less if one beside the value means something."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Paper:
+    """The sheet with its numbers and dates."""
+
+    sheet: Sheet
+    habits: Habits
+    dates: tuple[DateSpan, ...]
+    numbers: tuple[Number, ...]
+
+    @cached_property
+    def numbers_of(self) -> Mapping[int, Sequence[Number]]:
+        """By identity of the cell."""
+        found: dict[int, list[Number]] = defaultdict(list)
+        for number in self.numbers:
+            found[id(number.cell)].append(number)
+        return found
+
+    @cached_property
+    def dates_of(self) -> Mapping[int, Sequence[DateSpan]]:
+        """By identity of the cell."""
+        found: dict[int, list[DateSpan]] = defaultdict(list)
+        for span in self.dates:
+            found[id(span.cell)].append(span)
+        return found
+
+    @cached_property
+    def _values(self) -> dict[int, bool]:
+        return {}
+
+    def is_value(self, cell: Cell) -> bool:
+        """Whether a cell holds little else than a number or a date."""
+        known = self._values.get(id(cell))
+        if known is None:
+            spans: list[Number | DateSpan] = [*self.numbers_of.get(id(cell), ()), *self.dates_of.get(id(cell), ())]
+            held = sum(span.end - span.start for span in spans)
+            known = self._values[id(cell)] = held >= 0.6 * len(cell.text)
+        return known
+
+    def is_money(self, cell: Cell) -> bool:
+        """Whether a cell holds an amount and little else."""
+        return any(number.money for number in self.numbers_of.get(id(cell), ())) and self.is_value(cell)
+
+    @cached_property
+    def _known(self) -> dict[tuple[int, int, bool], list[Label]]:
+        return {}
+
+    def labels(self, cell: Cell, start: int, end: int, *, dated: bool = False) -> list[Label]:
+        """The labels of a value; several fields ask for the same."""
+        key = (id(cell), start, dated)
+        if key not in self._known:
+            self._known[key] = self._labels(cell, start, end, dated)
+        return self._known[key]
+
+    def _labels(self, cell: Cell, start: int, end: int, dated: bool) -> list[Label]:
+        """What stands before a value in its cell, left of it in its row, above it, and after it.
+
+        The label of an amount begins after the number before it; that of a date may hold numbers.
+        """
+        found = []
+        others: list[Number | DateSpan] = [*self.dates_of.get(id(cell), ())]
+        if not dated:
+            others += self.numbers_of.get(id(cell), ())
+        first = max((other.end for other in others if other.end <= start), default=0)
+        own = cell.text[first:start].strip(" \t|")
+        if dated and first:
+            own = re.split(r"[,;]\s", own)[-1]
+        if any(char.isalpha() for char in own) or "#" in own or "°" in own:
+            found.append(Label(text=plain(own), weight=1.0))
+        elif first and any(char.isalpha() for char in cell.text[:first]):
+            found.append(Label(text=plain(cell.text[:start]), weight=0.6))
+        passed = 0
+        shared = not found and any(self.is_money(other) for other in self.sheet.after(cell)[:1])
+        for other in self.sheet.before(cell):
+            if self.is_value(other):
+                passed += 1
+            elif other.worded:
+                if not found or found[0].weight < 1.0 or len(found[0].text) < 4:
+                    shared = shared or passed > 0
+                    found.append(Label(text=other.plain, weight=0.5 if passed else 0.6 if shared else 0.95))
+                    if not passed and (wide := self._wrapped(other)):
+                        found.append(Label(text=wide, weight=0.7))
+                break
+        after = cell.text[end:].strip()
+        if dated:
+            after = re.split(r"[,.;]\s", after, maxsplit=1)[0].strip(" ,.;")
+        if (dated or not found) and after and any(char.isalpha() for char in after):
+            found.append(Label(text=plain(after[:40]), weight=0.6))
+        found += self._over(cell, start, end, shared)
+        return found
+
+    def _wrapped(self, cell: Cell) -> str | None:
+        """A label of two lines, the second of which stands beside the value."""
+        over = [other for other in self.sheet.above(cell, reach=0.6) if abs(other.left - cell.left) < cell.height]
+        if over and len(self.sheet.rows[over[0].row]) == 1 and not self.is_value(over[0]):
+            return f"{over[0].plain} {cell.plain}"
+        return None
+
+    def _over(self, cell: Cell, start: int, end: int, shared: bool) -> list[Label]:
+        """The heading of the column, or the line above: through other values of the column, if need be."""
+        tokens = cell.slice(start, end)
+        left, right = tokens[0].left, tokens[-1].right
+        through = 0
+        for row in reversed(self.sheet.rows[max(0, cell.row - 40) : cell.row]):
+            if row[0].page != cell.page:
+                break
+            over = [other for other in row if other.left < right and left < other.right]
+            if not over:
+                continue
+            head = over[0]
+            gap = (cell.top - head.bottom) / max(cell.height, 1e-9)
+            if self.is_value(head):
+                through += 1
+                continue
+            if not head.worded:
+                continue
+            if gap > 3.0 and not through:
+                break
+            near = 0.85 if gap < 1.6 else 0.7
+            return [Label(text=head.plain, weight=near * (0.75 if through else 1.0), over=not shared)]
+        return []
+
+
+def meanings(reader: Reader, labels: Sequence[Label]) -> dict[str, float]:
+    """What a value means by its labels: for each meaning the surest of them."""
+    found: dict[str, float] = {}
+    for label in sorted(labels, key=lambda label: label.over):
+        weight = label.weight * (0.35 if label.over and found else 1.0)
+        for meaning, sure in reader(label.text).items():
+            found[meaning] = max(found.get(meaning, 0.0), sure * weight)
+    return found
+
+
+def paper_of(reading: Reading) -> Paper:
+    """Lay out a reading and find its numbers and dates."""
+    sheet = sheet_of(reading)
+    habits = habits_of(sheet)
+    dates: list[DateSpan] = []
+    numbers: list[Number] = []
+    for cell in sheet.cells:
+        if any(char.isdigit() for char in cell.text):
+            spans = dates_in(cell, habits)[:MOST]
+            dates += spans
+            numbers += islice(numbers_in(cell, habits, spans), MOST)
+    return Paper(sheet=sheet, habits=habits, dates=tuple(dates), numbers=tuple(numbers))

@@ -1,0 +1,196 @@
+"""Reading an invoice: lay it out, find candidates, let the rankers score them, choose what fits together."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import exp
+
+from docmill.documents.reading import Reading
+from docmill.extraction.local.invoices import amounts, currency, dates, extras, identifiers, kinds, names, parties, rows
+from docmill.extraction.local.invoices.items import Items, items_in
+from docmill.extraction.local.invoices.paper import Option, Paper, paper_of
+from docmill.extraction.local.invoices.wording import letters
+from docmill.extraction.local.ranker import NONE, Ranker
+from docmill.extraction.local.training import Model, shipped
+from docmill.extraction.result import Extraction, FieldValue, Reader
+from docmill.extraction.schema import FieldSchema, load_schema
+
+RANKED = (
+    "invoice_number",
+    "issue_date",
+    "due_date",
+    "delivery_date",
+    "currency",
+    "seller_name",
+    "buyer_name",
+    *amounts.FIELDS,
+)
+"""Fields whose candidates are scored by a ranker."""
+_ABSENT = {"issue_date": -4.0, "seller_name": 1.0, "buyer_name": 2.0, "total": 1.0, "currency": 1.0}
+BY_HAND = {name: Ranker(weights={"prior": 5.0, "none": _ABSENT.get(name, 2.5)}) for name in RANKED}
+"""For fields that the model has no ranker for: the weights set by hand."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """One invoice, laid out, with the candidates of every field; made once, for reading and for training."""
+
+    paper: Paper
+    items: Items = field(default_factory=Items)
+
+    @cached_property
+    def money(self) -> list[amounts.Money]:
+        return amounts.money_in(self.paper, self.items)
+
+    @cached_property
+    def named(self) -> list[tuple[names.Name, Mapping[str, float]]]:
+        return parties.describe(self.paper, names.names_in(self.paper, self.items))
+
+    def options(self, name: str) -> Sequence[Option]:
+        """Candidates of a field."""
+        match name:
+            case "invoice_number":
+                return identifiers.options(self.paper, self.items)
+            case "issue_date" | "due_date" | "delivery_date":
+                return dates.options(self.paper, self.items, name)
+            case "currency":
+                return currency.options(self.paper)
+            case "seller_name" | "buyer_name":
+                return parties.options(self.named, name)
+            case _:
+                return amounts.options(self.paper, self.items, self.money, name)
+
+
+def case_of(reading: Reading) -> Case:
+    """Lay an invoice out."""
+    paper = paper_of(reading)
+    return Case(paper=paper, items=items_in(paper))
+
+
+def read_invoice(reading: Reading, model: Model | None = None, schema: FieldSchema | None = None) -> Extraction:
+    """The fields and rows of an invoice, with signals for calibration; `model` is the shipped one unless given."""
+    model = model or shipped("invoice")
+    schema = schema or load_schema("invoice")
+    case = case_of(reading)
+    candidates = {name: case.options(name) for name in RANKED}
+    scores = {name: _scores(model, name, candidates[name]) for name in RANKED}
+    found: dict[str, FieldValue] = {}
+    for name in ("invoice_number", "issue_date", "delivery_date", "currency"):
+        _add(found, name, candidates[name], scores[name])
+    _add_due_date(found, candidates["due_date"], scores["due_date"])
+    seller, buyer = _add_parties(found, candidates, scores)
+    sums = amounts.choose(case.paper, case.money, candidates, scores)
+    _add_sums(found, sums)
+    for name, party in (("seller_address", seller), ("buyer_address", buyer)):
+        if (address := extras.address_of(case.paper, party, candidates["seller_name"])) is not None:
+            found[name] = address
+    found |= extras.parts(case.money, case.items, sums)
+    found |= {name: value for name, value in extras.by_label(reading, schema).items() if name not in found}
+    if "currency" not in found and (code := currency.by_country(case.paper)):
+        found["currency"] = FieldValue(value=code, raw="", confidence=0.5, signals={"score": 0.5, "guessed": 1.0})
+    kind = kinds.kind_of(case.paper)
+    return Extraction(
+        schema=schema.name,
+        schema_version=schema.version,
+        reader=Reader.LOCAL,
+        document_type=kind,
+        fields={name: value for name, value in found.items() if name in schema.fields},
+        rows=rows.rows_of(case.paper, case.items, sums),
+    )
+
+
+def _scores(model: Model, name: str, candidates: Sequence[Option]) -> list[float]:
+    """One per candidate; "it is not there" is at 0."""
+    ranker = model.rankers.get(name) or BY_HAND[name]
+    made = ranker.scores([*(candidate.features for candidate in candidates), NONE])
+    return [float(score - made[-1]) for score in made[:-1]]
+
+
+def _ranked(candidates: Sequence[Option], scores: Sequence[float]) -> list[tuple[Option, float]]:
+    """The best candidate of each value, best first."""
+    best: dict[str, tuple[Option, float]] = {}
+    for option, score in zip(candidates, scores, strict=True):
+        key = letters(option.value) or option.value
+        if key not in best or score > best[key][1]:
+            best[key] = (option, score)
+    return sorted(best.values(), key=lambda pair: -pair[1])
+
+
+def _add(found: dict[str, FieldValue], name: str, candidates: Sequence[Option], scores: Sequence[float]) -> None:
+    ranked = _ranked(candidates, scores)
+    if ranked and ranked[0][1] > 0:
+        found[name] = _field(ranked[0][0], ranked, {})
+
+
+def _field(chosen: Option, ranked: Sequence[tuple[Option, float]], more: Mapping[str, float]) -> FieldValue:
+    score = next((points for option, points in ranked if option is chosen), 0.0)
+    rest = [points for option, points in ranked if option.value != chosen.value]
+    margin = score - max([0.0, *rest[:1]])
+    chance = 1 / (1 + exp(-max(-20.0, min(20.0, margin))))
+    return FieldValue(
+        value=chosen.value,
+        raw=chosen.raw,
+        confidence=chance,
+        evidence=chosen.evidence,
+        signals={"score": score, "margin": margin, "probability": chance, **chosen.signals, **more},
+        alternatives=tuple(option.value for option, _ in ranked if option.value != chosen.value)[:3],
+    )
+
+
+def _add_due_date(found: dict[str, FieldValue], candidates: Sequence[Option], scores: Sequence[float]) -> None:
+    """The day by which to pay; not before the invoice was written, if it can be helped."""
+    issued = found["issue_date"].value if "issue_date" in found else ""
+    kept = [(option, score) for option, score in zip(candidates, scores, strict=True) if score > 0]
+    ranked = _ranked(
+        [option for option, _ in kept], [score if option.value >= issued else score - 0.7 for option, score in kept]
+    )
+    if ranked:
+        found["due_date"] = _field(ranked[0][0], ranked, {"after_issue": float(ranked[0][0].value >= issued)})
+
+
+def _add_parties(
+    found: dict[str, FieldValue], candidates: Mapping[str, Sequence[Option]], scores: Mapping[str, Sequence[float]]
+) -> tuple[Option | None, Option | None]:
+    """Seller and buyer: the best pair of two different names."""
+    sellers = _ranked(candidates["seller_name"], scores["seller_name"])[:6]
+    buyers = _ranked(candidates["buyer_name"], scores["buyer_name"])[:6]
+    best: tuple[float, Option | None, Option | None] = (0.0, None, None)
+    for seller, seller_score in [*sellers, (None, 0.0)]:
+        for buyer, buyer_score in [*buyers, (None, 0.0)]:
+            if seller is not None and buyer is not None and _same(seller.value, buyer.value):
+                continue
+            if seller_score + buyer_score > best[0]:
+                best = (seller_score + buyer_score, seller, buyer)
+    _, seller, buyer = best
+    if seller is not None:
+        known = {"domain": seller.features.get("domain", 0.0), "legal": seller.features.get("legal_inside", 0.0)}
+        found["seller_name"] = _field(seller, sellers, known)
+    if buyer is not None:
+        found["buyer_name"] = _field(buyer, buyers, {"legal": buyer.features.get("legal_inside", 0.0)})
+    return seller, buyer
+
+
+def _same(one: str, other: str) -> bool:
+    first, second = letters(one), letters(other)
+    return first == second or (min(len(first), len(second)) > 4 and (first in second or second in first))
+
+
+def _add_sums(found: dict[str, FieldValue], sums: amounts.Sums) -> None:
+    for name, option in sums.chosen.items():
+        margin = sums.margins.get(name, 0.0)
+        chance = 1 / (1 + exp(-max(-20.0, min(20.0, margin))))
+        found[name] = FieldValue(
+            value=option.value,
+            raw=option.raw,
+            confidence=chance,
+            evidence=option.evidence,
+            signals={
+                "score": sums.scores.get(name, 0.0),
+                "margin": margin,
+                "probability": chance,
+                "arithmetic": float(sums.adds_up),
+                "rate": float(sums.rated),
+                **option.signals,
+            },
+            alternatives=sums.others.get(name, ()),
+        )

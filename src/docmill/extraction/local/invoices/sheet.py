@@ -1,0 +1,256 @@
+"""The words of an invoice as a person sees them: rows from top to bottom, and in each row the pieces that stand apart.
+
+Lengths are in widths of the page, in both directions, so that a line is as high on a letter as on a photograph of it.
+The lines of a reading are taken apart and put together anew: some readers deliver a whole row of a table as one line,
+others every word.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import median
+
+from docmill.documents.reading import Box, Page, Reading, TextSource, Word
+from docmill.extraction.local.invoices.wording import plain
+from docmill.extraction.result import Evidence
+
+COLUMN_GAP = 0.9
+"""Heights of a line: words further apart than this belong to different columns."""
+WORD_GAP = 0.6
+"""Heights of a line: pieces of text closer than this are one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Token:
+    """One word, in widths of the page."""
+
+    text: str
+    left: float
+    top: float
+    right: float
+    bottom: float
+    box: Box
+    """As the reading has it."""
+
+    @property
+    def middle(self) -> float:
+        return (self.top + self.bottom) / 2
+
+    @property
+    def height(self) -> float:
+        return self.bottom - self.top
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Cell:
+    """Words of one row that stand together."""
+
+    tokens: tuple[Token, ...]
+    page: int
+    row: int
+    """Number of its row, counted through all pages."""
+    depth: float
+    """How far down its page it stands, 0 to 1."""
+
+    @cached_property
+    def text(self) -> str:
+        return " ".join(token.text for token in self.tokens)
+
+    @cached_property
+    def plain(self) -> str:
+        """Lower case, no accents: for comparing with vocabulary."""
+        return plain(self.text)
+
+    @cached_property
+    def worded(self) -> bool:
+        """Whether it has any letter."""
+        return any(char.isalpha() for char in self.text)
+
+    @cached_property
+    def left(self) -> float:
+        return min(token.left for token in self.tokens)
+
+    @cached_property
+    def right(self) -> float:
+        return max(token.right for token in self.tokens)
+
+    @cached_property
+    def top(self) -> float:
+        return min(token.top for token in self.tokens)
+
+    @cached_property
+    def bottom(self) -> float:
+        return max(token.bottom for token in self.tokens)
+
+    @cached_property
+    def height(self) -> float:
+        """Of its letters; a stray tall one does not count."""
+        return median(token.height for token in self.tokens)
+
+    @property
+    def middle(self) -> float:
+        return (self.top + self.bottom) / 2
+
+    def overlaps(self, other: "Cell", slack: float = 0.0) -> bool:
+        """Whether one stands above the other, at least in part."""
+        return self.left - slack < other.right and other.left < self.right + slack
+
+    def slice(self, start: int, end: int) -> tuple[Token, ...]:
+        """The tokens that hold characters `start` to `end` of its text."""
+        found, at = [], 0
+        for token in self.tokens:
+            if at < end and at + len(token.text) > start:
+                found.append(token)
+            at += len(token.text) + 1
+        return tuple(found)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sheet:
+    """All rows of a document."""
+
+    rows: tuple[tuple[Cell, ...], ...]
+    """From top to bottom, page after page; the cells of each from left to right."""
+    scanned: bool
+    height: float
+    """Of an ordinary line."""
+
+    @cached_property
+    def cells(self) -> tuple[Cell, ...]:
+        return tuple(cell for row in self.rows for cell in row)
+
+    @cached_property
+    def text(self) -> str:
+        """Row by row."""
+        return "\n".join("  ".join(cell.text for cell in row) for row in self.rows)
+
+    @cached_property
+    def plain(self) -> str:
+        return plain(self.text)
+
+    def above(self, cell: Cell, *, reach: float = 3.5, slack: float = 0.0) -> tuple[Cell, ...]:
+        """Cells over this one on its page, the nearest first, within `reach` lines."""
+        limit = cell.top - reach * max(cell.height, self.height)
+        found = []
+        for row in reversed(self.rows[: cell.row]):
+            if row[0].page != cell.page or max(other.bottom for other in row) < limit:
+                break
+            found += [other for other in row if other.overlaps(cell, slack) and other.bottom > limit]
+        return tuple(found)
+
+    def below(self, cell: Cell, *, reach: float = 3.5, slack: float = 0.0) -> tuple[Cell, ...]:
+        """Cells under this one on its page, the nearest first, within `reach` lines."""
+        limit = cell.bottom + reach * max(cell.height, self.height)
+        found = []
+        for row in self.rows[cell.row + 1 :]:
+            if row[0].page != cell.page or min(other.top for other in row) > limit:
+                break
+            found += [other for other in row if other.overlaps(cell, slack) and other.top < limit]
+        return tuple(found)
+
+    def before(self, cell: Cell) -> tuple[Cell, ...]:
+        """Cells of the same row to the left, the nearest first."""
+        return tuple(other for other in reversed(self.rows[cell.row]) if other is not cell and other.left < cell.left)
+
+    def after(self, cell: Cell) -> tuple[Cell, ...]:
+        """Cells of the same row to the right, the nearest first."""
+        return tuple(other for other in self.rows[cell.row] if other is not cell and other.left > cell.left)
+
+
+def sheet_of(reading: Reading) -> Sheet:
+    """Rows and cells of every page."""
+    rows: list[tuple[Cell, ...]] = []
+    heights: list[float] = []
+    for page in reading.pages:
+        lines = [[_token(word, page) for word in line.words if word.text.strip()] for line in page.lines]
+        lines = [[token for token in line if token.height > 0 and token.right > token.left] for line in lines]
+        heights += [token.height for line in lines for token in line]
+        tall = page.height / page.width if page.width else 1.0
+        for row in _rows([run for line in lines for run in _runs(line)]):
+            number = len(rows)
+            rows.append(
+                tuple(
+                    Cell(tokens=run, page=page.number, row=number, depth=(run[0].middle / tall) if tall else 0.0)
+                    for run in _joined(row)
+                )
+            )
+    return Sheet(
+        rows=tuple(rows),
+        scanned=any(page.source is TextSource.OCR for page in reading.pages),
+        height=median(heights) if heights else 0.015,
+    )
+
+
+def evidence_of(tokens: Iterable[Token], page: int) -> tuple[Evidence, ...]:
+    """Where these words stand: one box around them per row they fill."""
+    lines: list[list[Token]] = []
+    for token in tokens:
+        if lines and abs(token.middle - lines[-1][-1].middle) < token.height * 0.7:
+            lines[-1].append(token)
+        else:
+            lines.append([token])
+    return tuple(Evidence(page=page, box=line[0].box.around(*(token.box for token in line[1:]))) for line in lines)
+
+
+def _token(word: Word, page: Page) -> Token:
+    tall = page.height / page.width if page.width else 1.0
+    box = word.box
+    return Token(
+        text=word.text.strip(), left=box.left, top=box.top * tall, right=box.right, bottom=box.bottom * tall, box=box
+    )
+
+
+def _runs(line: Sequence[Token]) -> list[tuple[Token, ...]]:
+    """A line, cut where a gap is as wide as one between columns."""
+    runs: list[list[Token]] = []
+    for token in line:
+        if runs and token.left - runs[-1][-1].right <= COLUMN_GAP * min(token.height, runs[-1][-1].height):
+            runs[-1].append(token)
+        else:
+            runs.append([token])
+    return [tuple(run) for run in runs]
+
+
+def _joined(row: Sequence[tuple[Token, ...]]) -> list[tuple[Token, ...]]:
+    """The runs of a row; those that stand no further apart than words do are one."""
+    runs: list[tuple[Token, ...]] = []
+    for run in row:
+        if runs and run[0].left - runs[-1][-1].right <= WORD_GAP * min(run[0].height, runs[-1][-1].height):
+            runs[-1] = (*runs[-1], *run)
+        else:
+            runs.append(run)
+    return runs
+
+
+def _rows(runs: Sequence[tuple[Token, ...]]) -> list[list[tuple[Token, ...]]]:
+    """Runs that stand side by side; each is compared with its neighbour, as pages may be askew."""
+    rows: list[list[tuple[Token, ...]]] = []
+    for run in sorted(runs, key=lambda run: (run[0].middle, run[0].left)):
+        best: list[tuple[Token, ...]] | None = None
+        closest = 0.0
+        for row in rows[-6:]:
+            near = row[0] if len(row) == 1 else _nearest(row, run)
+            share = _shared_height(near[-1] if near[0].left < run[0].left else near[0], run[0])
+            if share > max(0.5, closest):
+                best, closest = row, share
+        if best is None:
+            rows.append([run])
+        else:
+            best.append(run)
+    for row in rows:
+        row.sort(key=lambda run: run[0].left)
+    rows.sort(key=lambda row: min(run[0].middle for run in row))
+    return rows
+
+
+def _nearest(row: list[tuple[Token, ...]], run: tuple[Token, ...]) -> tuple[Token, ...]:
+    left, right = run[0].left, run[-1].right
+    return min(row, key=lambda other: max(left - other[-1].right, other[0].left - right))
+
+
+def _shared_height(one: Token, other: Token) -> float:
+    """How much of the lower of the two is beside the other, 0 to 1; nothing if their middles are apart."""
+    if abs(one.middle - other.middle) > 0.47 * max(one.height, other.height):
+        return 0.0
+    shared = min(one.bottom, other.bottom) - max(one.top, other.top)
+    return shared / max(min(one.height, other.height), 1e-9)

@@ -1,0 +1,234 @@
+"""Tables of an invoice: where their headings stand, which column is which, and where the rows end."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from itertools import combinations
+
+from docmill.extraction.local.invoices.paper import Paper
+from docmill.extraction.local.invoices.sheet import Cell
+from docmill.extraction.local.invoices.vocabulary import AMOUNT_LABELS
+
+_TAX = r"(?:mwst|mehrwertsteuer|ust|u\.st|umsatzsteuer|steuer|vat|tva|btw|iva|moms|mva|gst|cgst|sgst|igst|tax|taxe|alv)"
+HEADINGS: Sequence[tuple[str, re.Pattern[str]]] = tuple(
+    (kind, re.compile(pattern))
+    for kind, pattern in (
+        ("position", r"^\W*(?:#|pos\.?|position|nr\.?|no\.?|line(?: no\.?)?|ligne|lfd\W.*|s\W?\s?no\.?|sl\W?\s?no\.?|"
+         r"sr\W?\s?no\.?|lp\.?|item no\.?|regel|riga)\W*$"),
+        ("tax_amount", rf"{_TAX}\W{{0,3}}(?:betrag|amount|amt|bedrag|belopp)|(?:montant|betrag|"
+         rf"amount of)\W{{0,3}}{_TAX}|steuerbetrag"),
+        ("amount", r"total ht|total net|prijs incl|line total|net amount|nettobetrag|gesamtpreis|amount|montant|"
+         r"gesamt\w*|entgelt|\btotal\w*|totaal|(?<!ust.-)(?<!steuer)\bbetrag|summe|bedrag|importo|importe|belopp|"
+         r"\bsum\b|positions ?betrag|\bgp\b|subtotal|wartosc|netto(?!preis)|extended|charges?$|line value|beitrag"),
+        ("unit_price", r"unit price|unit cost|einzelpreis|preis|prix|p\.?\s?u\.?\b|\brate\b|price|prijs|prezzo|"
+         r"precio|pris\b|\be\.?p\.?\b|stuckpreis|\bcost\b|cena|a-pris|tarif"),
+        ("quantity", r"qty|quantity|menge|anzahl|aantal|\bqte\b|quantite|nombre|cantidad|quantita|\bqta\b|antal|"
+         r"hours|stunden|\bhrs\b|\bstd\b|ilosc|maara|units\b|stuckzahl|\bkwh\b|usage$"),
+        ("unit", r"^\W*(?:einheit|unit|units?|unite|me|uom|eenheid|um|einh\.?|jedn?\.?|j\.?m\.?)\b"),
+        ("tax_rate", rf"\b{_TAX}\b|steuersatz|tax rate|taux|^\W*%\W*$"),
+        ("discount", r"rabatt|discount|remise|korting|sconto|descuento|disc\b|nachlass"),
+        ("article", r"art\W{0,2}-?\s?(?:nr|no|n°)|artikel-?nr|\bsku\b|\bcode\b|\bref|hsn|sac\b|product id|^\W*id\W*$|"
+         r"item code|artnr|material\b"),
+        ("description", r"descri|beschreibung|bezeichnung|designation|artikel|produkt|produit|product|\bitem|"
+         r"leistung|concepto|omschrijving|beskrivning|benamning|service|detail|text\b|charge name|particulars|"
+         r"libelle|objet|tatigkeit|\bopis|nazwa|article|subscription|name\b|ware\b|tuote|vara\b|dienst|position\b"),
+        ("date", r"\bdate|datum|period|zeitraum|interval"),
+    )
+)  # fmt: skip
+
+
+MOST_NUMBERS = 12
+"""Of a row that are multiplied with each other."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column by its heading."""
+
+    kind: str
+    left: float
+    right: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """A heading and the rows beneath it."""
+
+    columns: tuple[Column, ...]
+    heading: range
+    """Numbers of the rows of the heading."""
+    first: int
+    """Number of the first row under the heading."""
+    last: int
+    """Number of the row after the last."""
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        return frozenset(column.kind for column in self.columns)
+
+    def column_of(self, left: float, right: float, among: Sequence[str] = ()) -> Column | None:
+        """The column that something stands in: that which it overlaps most, else the nearest."""
+        best, most = None, -1.0
+        for column in self.columns:
+            if among and column.kind not in among:
+                continue
+            shared = min(right, column.right) - max(left, column.left)
+            if best is None or shared > most:
+                best, most = column, shared
+        return best if most > -0.06 else None
+
+
+def heading_kind(cell: Cell) -> str | None:
+    """Which column a cell could be the heading of."""
+    text = cell.plain
+    if len(text) > 45 or len(cell.tokens) > 6:
+        return None
+    for kind, pattern in HEADINGS:
+        if pattern.search(text):
+            return kind
+    return None
+
+
+def tables_in(paper: Paper) -> list[Table]:
+    """Every table with a heading, from top to bottom."""
+    rows = paper.sheet.rows
+    found: list[Table] = []
+    number = 0
+    while number < len(rows):
+        heading = _heading(paper, number)
+        if heading is None:
+            number += 1
+            continue
+        bottom, columns = heading
+        last = _end(paper, bottom + 1, columns)
+        found.append(Table(columns=columns, heading=range(number, bottom + 1), first=bottom + 1, last=last))
+        number = max(bottom + 1, last)
+    return found
+
+
+def _heading(paper: Paper, number: int) -> tuple[int, tuple[Column, ...]] | None:
+    """The heading that has its main row here: its last row, and its columns."""
+    row = paper.sheet.rows[number]
+    if len(row) < 2 or any(number.money for cell in row for number in paper.numbers_of.get(id(cell), ())):
+        return None
+    kinds = [heading_kind(cell) for cell in row]
+    named = {kind for kind in kinds if kind}
+    if sum(kind is not None for kind in kinds) < max(2, 0.5 * len(row)):
+        return None
+    value = named & {"amount", "unit_price", "tax_amount"}
+    what = named & {"description", "quantity", "article", "tax_rate", "position", "unit_price"}
+    if not value or len(named) < 2 or not (what - value or len(row) > 3):
+        return None
+    groups = [[cell] for cell in row]
+    bottom = number
+    for step in (-1, 1):
+        at = number + step
+        while 0 <= at < len(paper.sheet.rows) and abs(at - number) <= 3:
+            other = paper.sheet.rows[at]
+            edge = paper.sheet.rows[at - step]
+            gap = abs(other[0].middle - edge[0].middle)
+            if other[0].page != row[0].page or gap > 1.9 * paper.sheet.height:
+                break
+            if any(paper.numbers_of.get(id(cell)) for cell in other) or not all(
+                heading_kind(cell) or len(cell.text) <= 14 for cell in other
+            ):
+                break
+            if not any(heading_kind(cell) for cell in other):
+                break
+            for cell in other:
+                home = next((group for group in groups if any(cell.overlaps(part) for part in group)), None)
+                if home is None:
+                    groups.append([cell])
+                else:
+                    home.append(cell)
+            bottom = max(bottom, at)
+            at += step
+    columns = tuple(sorted(_columns(groups), key=lambda column: column.left))
+    if columns[-1].kind == "other" and "amount" not in {column.kind for column in columns}:
+        columns = (*columns[:-1], replace(columns[-1], kind="amount"))
+    if columns[0].kind == "other" and columns[0].right - columns[0].left < 0.06:
+        columns = (replace(columns[0], kind="position"), *columns[1:])
+    return bottom, columns
+
+
+def _columns(groups: Sequence[Sequence[Cell]]) -> Iterator[Column]:
+    for group in groups:
+        ordered = sorted(group, key=lambda cell: cell.row)
+        text = " ".join(cell.plain for cell in ordered)
+        kind = next((kind for kind, pattern in HEADINGS if pattern.search(text)), "other")
+        yield Column(kind, min(cell.left for cell in group), max(cell.right for cell in group))
+
+
+def _end(paper: Paper, start: int, columns: Sequence[Column]) -> int:
+    """The first row that is no longer part of the table: a total, another heading, or far below."""
+    table = Table(columns=tuple(columns), heading=range(start, start), first=start, last=start)
+    rows = paper.sheet.rows
+    empty = 0
+    for number in range(start, len(rows)):
+        row = rows[number]
+        if _closes(paper, row, table) and not _goes_on(paper, number, table):
+            return number
+        if number > start and _heading(paper, number) is not None:
+            return number
+        if any(item.money for cell in row for item in paper.numbers_of.get(id(cell), ())):
+            empty = 0
+        else:
+            empty += 1
+            if empty > 40:
+                return number - 40
+    return len(rows)
+
+
+def _closes(paper: Paper, row: Sequence[Cell], table: Table) -> bool:
+    """Whether a row speaks of sums rather than of things."""
+    numbers = [number for cell in row for number in paper.numbers_of.get(id(cell), ())]
+    words = [cell for cell in row if not paper.is_value(cell)]
+    if not words:
+        return False
+    if (leads(paper, row, table) and len(numbers) >= 2) or (numbers and all(number.percent for number in numbers)):
+        return False
+    if _multiplies([number.value for number in numbers if not number.percent]):
+        return False
+    for cell in words:
+        own = next(iter(paper.numbers_of.get(id(cell), ())), None)
+        label = cell.plain if own is None or own.start == 0 else cell.plain[: own.start]
+        meaning = AMOUNT_LABELS(label)
+        sure = max((meaning.get(kind, 0.0) for kind in ("subtotal", "total", "tax", "due", "carried")), default=0.0)
+        if sure >= 0.7 and len(label) < 60 and (numbers or len(row) <= 3) and sure > meaning.get("quantity", 0):
+            return sum(number.money or number.decimals == 0 for number in numbers) <= 3 and bool(
+                numbers or (sure >= 0.95 and len(label) < 30)
+            )
+    return False
+
+
+def _multiplies(values: Sequence[Decimal]) -> bool:
+    """Whether the last of three numbers or more is the product of two of the others, as in a row of an item."""
+    *others, last = values[-MOST_NUMBERS:] or [Decimal(0)]
+    return bool(last) and any(
+        abs(one * other - last) < Decimal("0.02") and 1 not in (abs(one), abs(other))
+        for one, other in combinations(others, 2)
+    )
+
+
+def _goes_on(paper: Paper, number: int, table: Table) -> bool:
+    """Whether a further position with numbers follows: then what looked like a sum belongs to an item."""
+    for row in paper.sheet.rows[number + 1 : number + 7]:
+        if leads(paper, row, table) and sum(len(paper.numbers_of.get(id(cell), ())) for cell in row) >= 3:
+            return True
+    return False
+
+
+def leads(paper: Paper, row: Sequence[Cell], table: Table) -> str | None:
+    """What stands in the position column of a row, if it is a position."""
+    column = next((column for column in table.columns if column.kind == "position"), None)
+    if column is None:
+        return None
+    for cell in row:
+        token = cell.tokens[0]
+        if token.left <= column.right + 0.01 and token.left >= column.left - 0.04 and _POSITION.match(token.text):
+            return token.text
+    return None
+
+
+_POSITION = re.compile(r"^\d{1,4}(?:\.\d{1,3})*[.)]?$")

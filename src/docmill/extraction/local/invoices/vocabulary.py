@@ -1,0 +1,204 @@
+"""What labels on invoices say, in the languages of Europe and India's English; compared without case and accents.
+
+Each entry is (what it means, how sure that is, pattern). The surest pattern that is found decides; meanings that a
+label must not be taken for (`paid`, `unit`, `period` …) are listed beside those that are looked for.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+
+_TAX = (
+    r"(?:mwst|mehrwertsteuer|ust|u\.?st\.?|umsatzsteuer|mwst\.|vat|tva|t\.v\.a|btw|b\.t\.w|iva|i\.v\.a|moms|mva|alv|"
+    r"gst|hst|pst|qst|cgst|sgst|igst|utgst|sales tax|steuer|tax|taxes|taxe|steuern|impuesto|imposta|impot|belasting|"
+    r"skatt|podatek|dph|afa)"
+)
+_EXCLUDED = (
+    r"(?:ohne|exkl\.?|excl\.?|exclusief|excluding|exclusive|hors|senza|sin|zonder|before|ex\.?|exkl|exc\.?|escl\.?)"
+)
+_INCLUDED = r"(?:inkl\.?|incl\.?|inclusief|including|inclusive|mit|avec|con|incluido|comprese|compresa|inkl|ttc|toutes)"
+
+AMOUNTS: Sequence[tuple[str, float, str]] = (
+    # What is to be paid.
+    ("due", 1.0, r"(?:total )?amount (?:due|payable|owed|owing)|balance (?:due|payable|outstanding)|net a payer"),
+    ("due", 1.0, r"zahlbetrag|zu zahlen(?:der|des|de)?\b|zahlungsbetrag|total (?:due|payable|to pay|a payer|a pagar)"),
+    ("due", 1.0, r"te betalen|te voldoen|att betala|a pagar|da pagare|netto a pagare|restant du|reste a payer|payable"),
+    ("due", 0.9, r"due payable|please pay|offener betrag|ausstehend|noch zu|forderungsbetrag|uberweisungsbetrag"),
+    ("due", 0.9, r"amount to pay|payment due|til betaling|a betale|do zaplaty|zu uberweisen|outstanding|solde du"),
+    ("due", 0.8, r"\bdue\b|\bbalance\b|\bsaldo\b|\bsolde\b|restbetrag|invoice balance"),
+    # The total with tax.
+    ("total", 1.0, r"grand ?total|gross (?:total|amount)|total (?:gross|amount)|invoice (?:total|amount)|total ttc"),
+    ("total", 1.0, r"(?:end|brutto|gesamt|rechnungs|rechnungsend)(?:summe|betrag|gesamtbetrag|beitrag)|gesamt ?brutto"),
+    ("total", 1.0, r"(?:summe|betrag|gesamtbetrag|gesamt|total)\W{0,3}brutto|brutto ?(?:summe|betrag|gesamt)"),
+    ("total", 1.0, rf"\b(?:total|totaal|totale|gesamt\w*|summe|montant|bedrag|suma|summa|"
+     rf"\w*beitrag)\b.{{0,14}}\b{_INCLUDED}"),
+    ("total", 1.0, r"totale (?:fattura|documento|complessivo)|total (?:de la )?(?:factur\w+|facture)|montant ttc|"
+     r"\bttc\b"),
+    ("total", 1.0, r"importe total|total importe|totaalbedrag|factuurbedrag|suma brutto|razem brutto|loppusumma|"
+     r"eindtotaal"),
+    ("total", 1.0, r"\btotal (?:for|of) (?:this|the) invoice|\btotal charges|\btotal (?:in|\() ?\(?[a-z]{3}\b|"
+     r"total cost"),
+    ("total", 0.9, r"gesamtbetrag|gesamtsumme|endsumme|rechnungsbetrag|summe gesamt|gesamt\b|\bbrutto\b|total general"),
+    ("total", 0.8, r"^\W*(?:total|totaal|totale|summe|summa|suma|razem|yhteensa|i alt|totalt|sum|celkem)\b\W*$"),
+    ("total", 0.8, r"^\W*(?:total|totaal|totale|summe|summa|suma|razem|totalt)\W{0,4}(?:[a-z]{3}|euro|rs\.?|"
+     r"[€$£₹])?\W*$"),
+    ("total", 0.55, r"\btotal\b|\btotaal\b|\btotale\b|\bsumme\b|\bsumma\b|\bbeitrag\b|gesamtbeitrag|\bsuma\b"),
+    # The total without tax.
+    ("subtotal", 1.0, r"sub ?-?total|subtotaal|zwischen(?:summe|total)|sous-?total|netto ?(?:betrag|summe|"
+     r"preis gesamt|gesamt|total|wert)"),
+    ("subtotal", 1.0, r"net (?:total|amount|value|sum)|total (?:net|ht|h\.t)|montant (?:net )?h\.?t|taxable (?:value|"
+     r"amount)"),
+    ("subtotal", 1.0, rf"(?:total|summe|betrag|bedrag|amount|totaal|rechnungssumme|gesamt\w*|importe|"
+     rf"belopp)?\W{{0,3}}\b{_EXCLUDED}\W{{0,3}}(?:\d+\W{{0,3}})?{_TAX}"),
+    ("subtotal", 1.0, r"base imponible|imponibile|totale? (?:imponibile|netto)|gesamt ?netto|summe netto|netto gesamt"),
+    ("subtotal", 1.0, r"(?:summe|betrag|gesamt(?:summe|betrag)?|total|totaal|belopp|suma|razem)\W{0,3}netto|"
+     r"valor neto"),
+    ("subtotal", 0.8, r"\bnetto\b|\bnet\b(?! weight| a payer)|\bhors taxes?\b|\bht\b|maatstaf|grundlag|warenwert"),
+    ("subtotal", 0.7, r"positionssumme|positionen netto|summe (?:der )?positionen|(?:goods|items?|lines?) total|"
+     r"^\W*(?:usage )?charges\W*$"),
+    ("subtotal", 0.6, r"basisbetrag|taxable|base tva|base ht|bemessungsgrundlage|steuerbasis|gesamtbeitrag"),
+    # The tax.
+    ("tax", 1.0, rf"(?:total|summe|gesamt|sum)\W{{0,3}}(?:of )?\b{_TAX}|\b{_TAX}\W{{0,3}}(?:total|gesamt|betrag|"
+     rf"amount|bedrag|belopp)"),
+    ("tax", 1.0, rf"(?:montant|importe|bedrag|betrag|amount|importo)\W{{0,3}}(?:de la |de |of )?{_TAX}|steuerbetrag|"
+     rf"\w+steuerbetrag"),
+    ("tax", 0.9, rf"(?:^|[\s(+]){_TAX}\b(?!\W{{0,3}}(?:id|nr|no|number|nummer|reg|ident|invoice|rechnung))"),
+    ("tax", 0.9, r"\w*(?:versicherung|umsatz|mehrwert)s?steuer|\bzzgl\b.{0,12}%|\bplus \d+"),
+    # Not these.
+    ("paid", 1.0, r"anzahlung|acompte|already paid|deja paye|amount paid|\bpaid\b|prepaid|deposit|bezahlt|betaald|"
+     r"paye\b"),
+    ("paid", 1.0, r"payment received|payments?\b(?! terms)|erhaltene|gezahlt|vorauszahlung|avance|anticipo|voldaan|"
+     r"ideal"),
+    ("paid", 1.0, r"advance|abschlagszahlung|credit applied|retainer|cash|visa|mastercard|kreditkarte|change\b|"
+     r"offene zahl"),
+    ("discount", 1.0, r"rabatt|discount|remise|skonto|korting|sconto|descuento|nachlass|abschlag|escompte|allowance"),
+    ("discount", 1.0, r"gutschrift\b|rebate|reduction|credits?\b|zuschlage?\b|surcharge|\bcharge\b|toeslag"),
+    ("shipping", 1.0, r"versand|shipping|porto|fracht|frais de port|verzendkosten|delivery|spese|trasporto|handling|"
+     r"gastos"),
+    ("rounding", 1.0, r"rundung|rounding|round off|arrondi|afronding|oresavrundning"),
+    ("unit", 1.0, r"unit price|einzelpreis|prix unitaire|p\.?u\.?\b|stuckpreis|prijs per|stukprijs|preis/einh|"
+     r"je stuck"),
+    ("carried", 1.0, r"ubertrag|carried (?:over|forward)|brought forward|report\b|transport\b|previous balance|"
+     r"vorsaldo"),
+    ("saving", 1.0, r"you save|ersparnis|capital|kapital|indemnite|penalit|mahngebuhr|late fee|limit|vorjahr|penalty"),
+    ("quantity", 0.9, r"\b(?:weight|gewicht|poids|menge|qty|quantity|volume|volumen)\b"),
+)  # fmt: skip
+
+DATES: Sequence[tuple[str, float, str]] = (
+    ("issue", 1.0, r"(?:invoice|bill|tax invoice|receipt|document|credit note)\W{0,2}dated?\b|"
+     r"date\W{0,2}of\W{0,2}(?:issue|invoice)"),
+    ("issue", 1.0, r"(?:rechnungs|beleg|ausstellungs|gutschrifts|factuur|faktura|fakturerings)-?\W?(?:datum|dato|"
+     r"dat\b)"),
+    ("issue", 1.0, r"date\W{0,2}(?:de |d')?(?:la |l')?(?:facture|facturation|emission)|data\W{0,2}(?:fattura|"
+     r"documento|emissione|faktury)"),
+    ("issue", 1.0, r"fecha\W{0,2}(?:de )?(?:la )?(?:factura|emision|expedicion)|issue\w* (?:date|on|at)|"
+     r"(?:is)?sued (?:on|at)|factuurdatum"),
+    ("issue", 1.0, r"data wystawienia|laskun paivays|fakturadato|data da fatura|date issued|billing date|"
+     r"statement date"),
+    ("issue", 0.9, r"(?:rechnung|invoice|facture|factuur|fattura|factura|nr|no|n°|faktura)\b.{0,40}\b(?:vom|von|of|"
+     r"from|du|dated|del|van|den|av)\W*$"),
+    ("issue", 0.75, r"^\W*(?:date|datum|data|fecha|dato|paivays|paivamaara)\W*$|(?:^|[\s:|])(?:date|datum|data|"
+     r"fecha)\s*[:.]?\s*$"),
+    ("issue", 0.7, r"^\D{3,25},\W*(?:den|le|the|il|am|a)?\W*$"),
+    ("issue", 0.6, r"(?:rechnung|invoice|facture|factuur|fattura|factura|faktura|gutschrift)\b"),
+    ("issue", 0.5, r"\b(?:date|datum|data|fecha|dato)\b|, den\b|\bden\W*$|\ble\W*$"),
+    ("due", 1.0, r"due\W{0,2}(?:date|by|on)|date\W{0,2}due|payment\W{0,2}due|pay(?:able)? (?:by|before|until)|due\W*$"),
+    ("due", 1.0, r"fallig|zahlbar\b.{0,25}\bbis\W*$|zahlbar bis|zahlungsziel|zahlungsfrist|zahlung bis|"
+     r"bis spatestens|zahltag|begleichen"),
+    ("due", 1.0, r"echeance|a payer (?:avant|le)|verval|betalen (?:voor|uiterlijk)|uiterste betaal|betaaldatum"),
+    ("due", 1.0, r"scadenza|vencimiento|forfall|forfald|sista betalning|betal(?:as|es) senest|erapaiva|"
+     r"termin platnosci"),
+    ("due", 0.8, r"bis zum\W*$"),
+    ("due", 0.9, r"remit (?:until|by)|until\W*$|\bbis\W*$|ohne abzug|rein netto|net due|uberweis\w+ .{0,20}bis"),
+    ("delivery", 1.0, r"liefer(?:datum|termin|tag)|leistungs(?:datum|zeit|tag)|date de livraison|delivery|"
+     r"leverings?datum"),
+    ("delivery", 1.0, r"liefer- und leistungs|date of supply|supply date|shipping date|shipped|service date|leverans|"
+     r"consegna"),
+    ("delivery", 1.0, r"date of delivery|prestation|entrega|leistung vom|geliefert|livraison|versand(?:datum|tag)|"
+     r"lieferschein"),
+    ("order", 1.0, r"(?:order|bestell|auftrags|purchase order|po|commande|ordine|pedido)\w*\W{0,3}(?:date|datum|data|"
+     r"dat\b)"),
+    ("order", 1.0, r"date\W{0,2}(?:de |du )?(?:la )?(?:commande|bon)|bon de|bestell\w*\W{0,3}(?:nr|nummer|no)"),
+    ("order", 0.55, r"bestell|order|auftrag|contrat|vertrag|contract"),
+    ("order", 1.0, r"facture associee|preceding invoice|original invoice|bezug|kundenreferenz|urspr"),
+    ("period", 1.0, r"zeitraum|period|periode|begin|start|debut|fin de|betriebsferien"),
+    ("period", 0.6, r"from\W*$|\bvom\W*$|\bdu\W*$|\bau\W*$|\bto\W*$"),
+    ("period", 1.0, r"check.?in|check.?out|anreise|abreise|arrival|departure|arrivee|aankomst|vertrek|subscription|"
+     r"billing cycle|abrechnungs|laufzeit|stand\b|valid"),
+    ("discount", 1.0, r"skonto|discount|escompte|sconto"),
+    ("paid", 1.0, r"\bpaid\b|bezahlt|payment date|paid on|paye le|gezahlt|betaald|iDEAL"),
+    ("print", 0.9, r"druckdatum|gedruckt|printed|zeit\b|time\b|erstellt|generated|version"),
+    ("birth", 1.0, r"birth|geburt|naissance|zulassung|registration date"),
+)  # fmt: skip
+
+NUMBERS: Sequence[tuple[str, float, str]] = (
+    ("number", 1.0, r"(?:invoice|tax invoice|bill|receipt|credit note|document)\W{0,2}(?:number|no\b|num\b|nr|n°|#|"
+     r"id\b|ref\w*\b)"),
+    ("number", 1.0, r"(?:rechnungs|beleg|gutschrifts|faktura|factuur|fakturerings|storno\w*|\brg|"
+     r"\bre)-?\W{0,2}(?:nummer|nr|no\b|n°|#|num)"),
+    ("number", 1.0, r"(?:\w*rechnung|faktura|facture|factuur|fattura|factura|gutschrift|fatura|lasku\w*|avoir|"
+     r"invoice)\W{0,3}(?:nr|no\b|n°|num\w*|#|nro|n\b)"),
+    ("number", 1.0, r"(?:numero|n°|num\.?|nr\.?|no\.?|number)\W{0,2}(?:de |of |di |della |da )?(?:la )?(?:facture|"
+     r"factura|fattura|invoice|faktury|fatura|rechnung)"),
+    ("number", 0.95, r"(?:handels|schluss|abschlags|miet|bau|beitrags)?rechnung(?: \w+)? (?:\(\d+\) )?nr|"
+     r"fakturanummer|laskun numero|numer faktury"),
+    ("number", 0.9, r"(?:rechnung|invoice|facture|factuur|fattura|factura|faktura|gutschrift)\b.{0,45}(?:\bnr|\bno|"
+     r"n°|\bnumber|#)\W*$"),
+    ("number", 1.0, r"faktura vat|tax invoice\W{0,3}(?:no|nr|num|#)"),
+    ("number", 0.8, r"^\W*(?:\w*rechnung|invoice|facture|factuur|fattura|factura|faktura|gutschrift|credit note|"
+     r"tax invoice)\W*#?\W*$"),
+    ("number", 0.55, r"^\W*(?:#|nr\.?|no\.?|n°|number|nummer|numero)\W*$|(?:document|doc|receipt|booking|transaction|"
+     r"billing)\W{0,2}(?:id|no|nr|number|#)"),
+    ("number", 0.35, r"vorgang|reference\W*$|referenz\W*$|\bref\W*$|\bid\W*$|vertrag\w* nr|vsnr"),
+    ("order", 1.0, r"(?:order|bestell\w*|auftrags?\w*|purchase order|p\.?o\.?|commande|ordine|pedido|"
+     r"sales)\W{0,3}(?:number|no\b|nr|nummer|n°|#|id|ref)"),
+    ("order", 1.0, r"bon de|bestellung|lieferschein\w*|delivery note|packing|shipment|livraison|your order|"
+     r"ihre bestellung|commande"),
+    ("customer", 1.0, r"(?:customer|kunden?\w*|client|klant|cliente|account|konto|debitor\w*|kund|member|"
+     r"user)\W{0,3}(?:number|no\b|nr|nummer|n°|#|id|code)?"),
+    ("taxid", 1.0, r"\b(?:gstin|siret|siren|kvk|hrb|hra|cin|pan|abn|ein|nif|cif|nip|cvr|uid|ust-?id\w*|"
+     r"steuernummer)\b|p\.? ?iva"),
+    ("taxid", 1.0, r"\b(?:vat|ust|u?st\.?|tax|tva|btw|iva|gst|mwst|moms|steuer|org)\.?\W{0,3}(?:id|no\b|nr|nummer|"
+     r"number|ident|reg|n°)"),
+    ("bank", 1.0, r"iban|bic|swift|\bblz\b|account no|sort code|routing|kontonummer|mandat|ifsc|bank"),
+    ("phone", 1.0, r"\btel|phone|fax|mobil|\bfon\b|telefon|handy|hotline"),
+    ("other", 1.0, r"seite|page|pagina|contract|vertrags\w*|contrat|projekt|project|tender|gln|leitweg|hsn|sac\b|"
+     r"artikel|item|kennz"),
+    ("other", 1.0, r"associee|preceding|original invoice|dossier|serien|serial|zahlungsreferenz|payment ref|"
+     r"cost cent|kostenstelle"),
+)  # fmt: skip
+
+
+class Reader:
+    """Looks labels up in one of the tables; the surest meaning of a label weakens the others."""
+
+    def __init__(self, entries: Sequence[tuple[str, float, str]], order: Sequence[str]) -> None:
+        # OCR loses spaces, so none is needed.
+        self._entries = tuple(
+            (meaning, sure, re.compile(pattern.replace(" ", " ?"))) for meaning, sure, pattern in entries
+        )
+        self._order = {meaning: number for number, meaning in enumerate(order)}
+        self._known: dict[str, Mapping[str, float]] = {}
+
+    def __call__(self, label: str) -> Mapping[str, float]:
+        """What a plain label means, each meaning with how sure that is."""
+        known = self._known.get(label)
+        if known is None:
+            if len(self._known) > 4096:
+                self._known.clear()
+            known = self._known[label] = self._meanings(label)
+        return known
+
+    def _meanings(self, label: str) -> Mapping[str, float]:
+        found: dict[str, float] = {}
+        for meaning, sure, pattern in self._entries:
+            if sure > found.get(meaning, 0.0) and pattern.search(label):
+                found[meaning] = sure
+        if len(found) > 1:
+            first = min(found, key=lambda meaning: (-found[meaning], self._order.get(meaning, 99)))
+            found = {meaning: sure if meaning == first else sure * 0.3 for meaning, sure in found.items()}
+        return found
+
+
+AMOUNT_LABELS = Reader(AMOUNTS, ("paid", "discount", "unit", "carried", "saving", "due", "subtotal", "total", "tax"))
+DATE_LABELS = Reader(DATES, ("discount", "order", "period", "due", "delivery", "paid", "issue"))
+NUMBER_LABELS = Reader(NUMBERS, ("other", "order", "bank", "number", "taxid", "customer"))

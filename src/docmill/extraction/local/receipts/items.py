@@ -1,0 +1,130 @@
+"""The lines of a receipt: what was bought, how many, for how much each and together.
+
+A till prints an item in one row, or its name in one row and `2 x 6.25  12.50` in the next; both end before the first
+row that speaks of a total, of tax or of payment.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+from docmill.extraction.local.layout import Layout, Span
+from docmill.extraction.local.receipts.amounts import Amounts
+from docmill.extraction.result import Evidence, FieldValue
+from docmill.extraction.values.amounts import find_amounts, format_amount, format_number
+
+_END = ("total", "sub", "round", "cash", "change", "paid", "grand", "summary")
+_TIMES = re.compile(r"(?<![\d.])(\d{1,4}(?:\.\d{1,3})?)\s?[xX×*@]\s?(?:RM|\$)?\s?(?=\d|$)")
+_COUNT = re.compile(r"^\W*(\d{1,3})(?:\.0{1,3})?\s")
+_LONE = re.compile(r"(?<=\s)(\d{1,3})(?=\s)")
+_NUMBER = re.compile(r"\d{1,3}(?:\.0{1,3})?")
+_CENTS = Decimal("0.02")
+_CODE = re.compile(r"^\W*[A-Z]{0,4}\d{4,}[\w-]*\W*|^\W*\d{1,3}[.)]\s")
+_FLAG = re.compile(r"\s+(?:[*#]?[A-Z]{1,3}\*?|[*#])$")
+_HEADINGS = re.compile(r"\b(?:qty|price|amount|amt|desc|description|item|u/?price|disc|code|uom)\b", re.IGNORECASE)
+_LEAST = 0.5
+"""How sure it is that a row is an item, when nothing else says so; a sum that fits makes it surer."""
+
+
+@dataclass(kw_only=True)
+class _Item:
+    description: str = ""
+    spans: list[Span] = field(default_factory=list)
+    amount: tuple[Span, Decimal] | None = None
+    price: tuple[Span, Decimal] | None = None
+    quantity: Decimal | None = None
+
+
+def read_items(layout: Layout, amounts: Amounts, total: Decimal | None) -> list[Mapping[str, FieldValue]]:
+    """The rows of the table, from top to bottom."""
+    items = _items(layout, amounts)
+    added = sum((item.amount[1] for item in items if item.amount), Decimal(0))
+    sure = 0.95 if total is not None and abs(added - total) <= Decimal("0.05") else _LEAST
+    return [_row(item, sure) for item in items]
+
+
+def _items(layout: Layout, amounts: Amounts) -> list[_Item]:
+    in_row: dict[int, list[tuple[Span, Decimal]]] = {}
+    for span, value in amounts.found:
+        in_row.setdefault(span.piece.row, []).append((span, value))
+    items: list[_Item] = []
+    waiting: list[Span] = []
+    for row in range(_first(layout, amounts, in_row), len(layout.rows)):
+        said = amounts.labels[row]
+        found = in_row.get(row, [])
+        if (found or items) and not said.keys().isdisjoint(_END) and (items or said.keys() & {"total", "sub"}):
+            break
+        text, spans = _wording(layout, row, found)
+        if not found:
+            waiting = spans if re.search(r"[A-Za-z]{2}", text) else waiting
+            continue
+        item = _Item(amount=found[-1], spans=spans)
+        item.description = text
+        _count(item, layout.row_text(row), found)
+        if not re.search(r"[A-Za-z]{3}", text) and waiting:
+            item.description = " ".join(span.text.strip() for span in waiting)
+            item.spans = waiting
+        waiting = []
+        item.description = _FLAG.sub("", _CODE.sub("", item.description)).strip(" -:*.")
+        if item.description:
+            items.append(item)
+    return items
+
+
+def _first(layout: Layout, amounts: Amounts, in_row: Mapping[int, Sequence[tuple[Span, Decimal]]]) -> int:
+    """Where items may begin: behind the headings of the columns, or a row above the first amount."""
+    for row in range(len(layout.rows)):
+        if len(_HEADINGS.findall(layout.row_text(row))) >= 2:
+            return row + 1
+    return max(0, min(in_row, default=len(layout.rows)) - 1)
+
+
+def _wording(layout: Layout, row: int, found: Sequence[tuple[Span, Decimal]]) -> tuple[str, list[Span]]:
+    """The words of a row in front of its amounts."""
+    spans: list[Span] = []
+    for piece in layout.rows[row]:
+        if spans and _NUMBER.fullmatch(piece.text.strip()):
+            continue  # A column of its own: how many.
+        end = min([span.start for span, _ in found if span.piece is piece] or [len(piece.text)])
+        times = _TIMES.search(piece.text, 0, end)
+        if times:
+            end = times.start()
+        if piece.text[:end].strip():
+            spans.append(Span(piece=piece, start=0, end=end))
+    return " ".join(span.text.strip() for span in spans), spans
+
+
+def _count(item: _Item, text: str, found: Sequence[tuple[Span, Decimal]]) -> None:
+    """How many, and for how much each, where it is said and fits."""
+    amount = found[-1][1]
+    if times := _TIMES.search(text):
+        item.quantity = Decimal(times[1])
+    elif len(found) > 1:
+        for count in [*_COUNT.findall(text), *_LONE.findall(text)]:
+            if any(abs(value * int(count) - amount) <= _CENTS for _, value in found[:-1]):
+                item.quantity = Decimal(count)
+    for span, value in found[:-1]:
+        if item.quantity and abs(value * item.quantity - amount) <= _CENTS:
+            item.price = (span, value)
+    if item.quantity and item.price is None and times:
+        prices = find_amounts(text[times.end() :], decimal=".", misread=True)
+        if prices and abs(prices[0].value * item.quantity - amount) > _CENTS:
+            item.quantity = None
+
+
+def _row(item: _Item, sure: float) -> Mapping[str, FieldValue]:
+    row = {"description": _value(item.description, item.spans, sure)}
+    if item.amount:
+        row["amount"] = _value(format_amount(item.amount[1]), [item.amount[0]], sure)
+    if item.price:
+        row["unit_price"] = _value(format_amount(item.price[1]), [item.price[0]], sure)
+    if item.quantity:
+        row["quantity"] = _value(format_number(item.quantity), item.spans, sure)
+    return row
+
+
+def _value(value: str, spans: Sequence[Span], sure: float) -> FieldValue:
+    evidence = tuple(Evidence(page=span.piece.page, box=span.box) for span in spans[:1])
+    raw = " ".join(span.text.strip() for span in spans)
+    return FieldValue(value=value, raw=raw, confidence=sure, evidence=evidence, signals={"score": sure})

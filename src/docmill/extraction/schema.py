@@ -1,0 +1,173 @@
+"""Field schemas: which fields a kind of document has, what they look like, and what must hold between them.
+
+A schema is a YAML file (docs/reference/schemas.md). Those shipped lie in `docmill/extraction/schemas`; a folder of
+one's own comes first, so that a file of the same name replaces a shipped one.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from difflib import get_close_matches
+from functools import cached_property, lru_cache
+from importlib.resources import files
+from pathlib import Path
+
+from docmill.extraction.rules import Rule
+from docmill.extraction.values.kinds import FieldType
+from docmill.model.errors import NotFound
+
+SUFFIXES = (".yaml", ".yml")
+_SHIPPED = "docmill.extraction.schemas"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    """One field, or one column of a table."""
+
+    name: str
+    type: FieldType
+    title: str
+    labels: tuple[str, ...] = ()
+    """Words that are printed beside it, in any language."""
+    phrases: tuple[str, ...] = ()
+    """Words with which the value itself begins, for free text without a label: `payable within`."""
+    aliases: tuple[str, ...] = ()
+    """Other names for it, in labels of documents and answers of models."""
+    pattern: str | None = None
+    """A regular expression (RE2) that the whole value must match."""
+    enum: tuple[str, ...] = ()
+    minimum: Decimal | None = None
+    maximum: Decimal | None = None
+    threshold: float = 0.8
+    """Confidence below which a person should look at it."""
+    required: bool = False
+    """Without it, nobody can approve the document."""
+    printed: bool = True
+    """False for what is not on the page and only an e-invoice knows."""
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A field with rows."""
+
+    name: str
+    title: str
+    columns: Mapping[str, Field]
+    labels: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    required: bool = False
+    threshold: float = 0.8
+    description: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FieldSchema:
+    """Everything that is asked of one kind of document. Two of the same name and content are equal."""
+
+    name: str
+    version: str
+    """A hash of the content: the same as long as the schema means the same."""
+    title: str
+    description: str = ""
+    fields: Mapping[str, Field]
+    tables: Mapping[str, Table] = field(default_factory=dict)
+    rules: tuple[Rule, ...] = ()
+    tolerance: Decimal = Decimal("0.02")
+    """By how much numbers may differ in rules that do not say so themselves."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, FieldSchema) and (self.name, self.version) == (other.name, other.version)
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.version))
+
+    @cached_property
+    def required(self) -> tuple[str, ...]:
+        """Fields and tables without which a document cannot be approved."""
+        parts: Iterable[Field | Table] = (*self.fields.values(), *self.tables.values())
+        return tuple(part.name for part in parts if part.required)
+
+    @cached_property
+    def _names(self) -> dict[str, str]:
+        parts: list[Field | Table] = [*self.fields.values(), *self.tables.values()]
+        aliases = {_plain(alias): part.name for part in parts for alias in part.aliases}
+        return aliases | {_plain(part.name): part.name for part in parts}
+
+    def resolve(self, name: str) -> str | None:
+        """The field or table of this name or alias, however it is spelled; None if there is none."""
+        return self._names.get(_plain(name))
+
+
+def _plain(name: str) -> str:
+    return name.strip().casefold().replace("-", "_").replace(" ", "_")
+
+
+def content_version(content: object) -> str:
+    """A short hash of plain data that does not depend on the order of keys, comments or spacing."""
+    text = json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def shipped() -> tuple[str, ...]:
+    """Names of the schemas that come with Docmill."""
+    return tuple(sorted(Path(entry.name).stem for entry in files(_SHIPPED).iterdir() if _is_schema(entry.name)))
+
+
+def available(folders: Iterable[Path] = ()) -> tuple[str, ...]:
+    """Names of all schemas that `load_schema` finds: those of the folders, and those shipped."""
+    own = {path.stem for folder in folders if folder.is_dir() for path in folder.iterdir() if _is_schema(path.name)}
+    return tuple(sorted(own | set(shipped())))
+
+
+def load_schema(name_or_path: str | Path, folders: Iterable[Path] = ()) -> FieldSchema:
+    """A schema by name (looked for in `folders`, then among those shipped) or by the path of its file.
+
+    NotFound if there is none; SchemaInvalid with every fault and its place if it cannot be used.
+    """
+    folders = tuple(folders)
+    text = str(name_or_path)
+    if isinstance(name_or_path, Path) or text.endswith(SUFFIXES) or "/" in text or "\\" in text:
+        return _from_file(Path(text))
+    for folder in folders:
+        for suffix in SUFFIXES:
+            if (folder / (text + suffix)).is_file():
+                return _from_file(folder / (text + suffix))
+    if text in shipped():
+        return _shipped(text)
+    close = get_close_matches(text, available(folders), n=1)
+    hint = f" Did you mean {close[0]!r}?" if close else ""
+    raise NotFound(
+        f"There is no field schema {text!r}.{hint} Known: {', '.join(available(folders))}. "
+        "Put a file of this name in a schema folder, or give the path of the file.",
+        name=text,
+    )
+
+
+def _is_schema(name: str) -> bool:
+    return name.endswith(SUFFIXES)
+
+
+def _from_file(path: Path) -> FieldSchema:
+    from docmill.extraction.schema_text import parse_schema
+
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        text = path.read_bytes().decode("utf-8", errors="surrogateescape")
+    except OSError as error:
+        raise NotFound(
+            f"The field schema {path} cannot be read: {error.strerror}. Check the path and its permissions.",
+            name=str(path),
+        ) from None
+    return parse_schema(text, source=str(path), name=path.stem)
+
+
+@lru_cache(maxsize=32)
+def _shipped(name: str) -> FieldSchema:
+    from docmill.extraction.schema_text import parse_schema
+
+    text = files(_SHIPPED).joinpath(name + SUFFIXES[0]).read_text(encoding="utf-8")
+    return parse_schema(text, source=f"{name}{SUFFIXES[0]} (shipped)", name=name)

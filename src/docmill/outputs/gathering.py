@@ -1,0 +1,237 @@
+"""All Parquet files of the outputs as one table.
+
+Opening a file of one row costs DuckDB 2 to 3 ms, however little is in it, and half a megabyte while many are open. So
+files are read a few hundred at a time, and what was read is kept in larger files under home: the next look reads only
+what is new or changed. Those are a copy: whoever deletes them loses time, nothing else.
+"""
+
+import glob
+import hashlib
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from docmill.extraction.result import Extraction, Reader
+from docmill.extraction.schema import load_schema, shipped
+from docmill.model.errors import DocmillError
+from docmill.outputs.duck import connect, quoted
+from docmill.outputs.files import put
+from docmill.outputs.layout import layout_of
+from docmill.outputs.parquet import Column, write_rows
+from docmill.outputs.places import OutputFormat, OutputSettings
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+_AT_ONCE = 200
+"""Files that are read together."""
+_WORTH_KEEPING = 50
+"""Fewer new files than this are read again next time."""
+_MOST_PARTS = 40
+"""More larger files than this are made one."""
+_TRIES = 3
+_PATH, _STAMP = "__path", "__stamp"
+
+
+class NothingYet(DocmillError):
+    """There are no outputs to look at."""
+
+    code = "no_outputs"
+
+
+class OutputDamaged(DocmillError):
+    """A file among the outputs cannot be read."""
+
+    code = "output_damaged"
+
+
+def gather(
+    settings: OutputSettings, cache: Path | None, notice: Callable[[int], None] = lambda count: None
+) -> "DuckDBPyConnection":
+    """A database in memory whose table `documents` has a row for every Parquet file.
+
+    `notice` hears how many files are to be read when that takes a while. NothingYet if there is none at all.
+    """
+    for _ in range(_TRIES - 1):
+        try:
+            return _gathered(settings, cache, notice)
+        except _Vanished:
+            # Somebody else has just replaced a file, or put parts together: look again.
+            continue
+    return _gathered(settings, cache, notice)
+
+
+class _Vanished(Exception):
+    """A file that was listed is no longer there."""
+
+
+def _gathered(settings: OutputSettings, cache: Path | None, notice: Callable[[int], None]) -> "DuckDBPyConnection":
+    listed = _listed(settings)
+    if not listed:
+        raise NothingYet(
+            f"There are no outputs under {settings.root} yet. Process documents first: docmill process FILES.",
+            root=str(settings.root),
+        )
+    connection = connect()
+    try:
+        with tempfile.TemporaryDirectory(prefix="docmill-") as name:
+            _fill(connection, settings, cache, listed, Path(name), notice)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _fill(
+    connection: "DuckDBPyConnection",
+    settings: OutputSettings,
+    cache: Path | None,
+    listed: dict[str, str],
+    workshop: Path,
+    notice: Callable[[int], None],
+) -> None:
+    from duckdb import IOException
+
+    _note(connection, listed, workshop)
+    kept = _folder(cache, settings, workshop)
+    try:
+        fresh = _fresh(connection, _parts(kept), listed)
+        if len(fresh) > _AT_ONCE:
+            notice(len(fresh))
+        target = kept if len(fresh) >= _WORTH_KEEPING else workshop
+        for start in range(0, len(fresh), _AT_ONCE):
+            _pack(connection, fresh[start : start + _AT_ONCE], target)
+        if len(_parts(kept)) > _MOST_PARTS:
+            _merge(connection, kept)
+        parts = [*_parts(kept), *(_parts(workshop) if target is workshop and kept != workshop else ())]
+        _load(connection, [*parts, *_prototypes(workshop / "empty")])
+    except IOException as error:
+        raise _Vanished from error
+
+
+def _listed(settings: OutputSettings) -> dict[str, str]:
+    """Path -> what changes when the file does."""
+    found = {}
+    for path in sorted(glob.iglob(settings.pattern(OutputFormat.PARQUET))):
+        try:
+            seen = os.stat(path)
+        except FileNotFoundError:
+            continue
+        found[path] = f"{seen.st_mtime_ns}-{seen.st_size}-{seen.st_ino}"
+    return found
+
+
+def _note(connection: "DuckDBPyConnection", listed: dict[str, str], workshop: Path) -> None:
+    """The list as a table; as a file, because row by row takes DuckDB minutes."""
+    rows = [{_PATH: path, _STAMP: stamp} for path, stamp in listed.items()]
+    file = workshop / "listed"
+    file.write_bytes(write_rows((Column(_PATH), Column(_STAMP)), rows))
+    connection.execute(f"CREATE TEMP TABLE listed AS FROM read_parquet({quoted(str(file))})")
+
+
+def _folder(cache: Path | None, settings: OutputSettings, workshop: Path) -> Path:
+    """Where parts are kept: a folder for each root, or the workshop if none can be written."""
+    if cache is None:
+        return workshop
+    folder = cache / hashlib.sha256(str(settings.root.resolve()).encode()).hexdigest()[:16]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return workshop
+    return folder if os.access(folder, os.W_OK) else workshop
+
+
+def _parts(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.parquet"))
+
+
+def _read(files: Iterable[Path | str], *more: str) -> str:
+    names = ", ".join(quoted(str(file)) for file in files)
+    return f"read_parquet([{names}], {', '.join(['union_by_name = true', *more])})"
+
+
+def _fresh(connection: "DuckDBPyConnection", parts: Sequence[Path], listed: dict[str, str]) -> list[str]:
+    """The files that no part holds as they are now."""
+    if not parts:
+        return list(listed)
+    query = f"SELECT {_PATH} FROM listed ANTI JOIN {_read(parts)} AS parts USING ({_PATH}, {_STAMP}) ORDER BY {_PATH}"
+    return [path for (path,) in connection.execute(query).fetchall()]
+
+
+def _pack(connection: "DuckDBPyConnection", files: Sequence[str], target: Path) -> None:
+    """Many small files as a larger one, each row with the path and the stamp of the file it comes from."""
+    from duckdb import Error
+
+    source = _read(files, f"filename = {quoted(_PATH)}")
+    query = f"SELECT found.*, listed.{_STAMP} FROM {source} AS found JOIN listed USING ({_PATH})"
+    try:
+        _copy(connection, query, target)
+    except Error as error:
+        damaged = _damaged(connection, files)
+        if any(not os.path.exists(file) for file in files):
+            raise _Vanished from error
+        place = damaged or files[0]
+        raise OutputDamaged(
+            f"The output {place} cannot be read: {_reason(error)}. Delete it, or process its document again.",
+            path=place,
+        ) from error
+
+
+def _copy(connection: "DuckDBPyConnection", query: str, target: Path) -> None:
+    target.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="docmill-") as name:
+        file = Path(name, "part")
+        connection.execute(f"COPY ({query}) TO {quoted(str(file))} (FORMAT parquet, COMPRESSION zstd)")
+        content = file.read_bytes()
+    # Named after its content: two that look at the same time keep one file.
+    put([(target / f"{hashlib.sha256(content).hexdigest()[:24]}.parquet", content)])
+
+
+def _damaged(connection: "DuckDBPyConnection", files: Sequence[str]) -> str | None:
+    from duckdb import Error
+
+    for file in files:
+        try:
+            connection.execute(f"SELECT count(*) FROM {_read([file])}")
+        except Error:
+            return file
+    return None
+
+
+def _reason(error: Exception) -> str:
+    return str(error).splitlines()[0].rstrip(".")
+
+
+def _merge(connection: "DuckDBPyConnection", kept: Path) -> None:
+    """One part instead of many, without what is gone or has changed."""
+    parts = _parts(kept)
+    _copy(connection, _rows(parts), kept)
+    for part in parts:
+        part.unlink(missing_ok=True)
+
+
+def _rows(parts: Sequence[Path]) -> str:
+    """What the parts say about files that are there now, once each."""
+    return (
+        f"SELECT parts.* FROM {_read(parts)} AS parts SEMI JOIN listed USING ({_PATH}, {_STAMP}) "
+        f"QUALIFY row_number() OVER (PARTITION BY {_PATH}) = 1"
+    )
+
+
+def _load(connection: "DuckDBPyConnection", parts: Sequence[Path]) -> None:
+    rows = f"SELECT * EXCLUDE ({_PATH}, {_STAMP}) FROM ({_rows(parts)}) ORDER BY created_at, id"
+    connection.execute(f"CREATE TABLE documents AS {rows}")
+    connection.execute("DROP TABLE listed")
+
+
+def _prototypes(folder: Path) -> list[Path]:
+    """Files without rows that have the columns of the shipped schemas: these are there whatever was processed."""
+    folder.mkdir()
+    nothing = Extraction(schema="", schema_version="", reader=Reader.LOCAL, document_type="")
+    files = []
+    for name in shipped():
+        files.append(folder / name)
+        files[-1].write_bytes(write_rows(layout_of(load_schema(name), nothing).columns, []))
+    return files

@@ -1,0 +1,323 @@
+"""Documents as people use them: look, find, load what was extracted, give out a link, let originals expire."""
+
+import hashlib
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Connection, Row, bindparam, delete, select, text, update
+
+from docmill.db.clock import database_now
+from docmill.db.database import Database
+from docmill.db.tables import document_runs, documents, job_steps, jobs, processed_documents
+from docmill.db.tables.documents import UNFINISHED
+from docmill.documents.blobs import BlobDamaged, Blobs
+from docmill.documents.records import STATUS, DocumentRecord, record_of, views
+from docmill.model.documents import FINISHED_DOCUMENTS, DocumentStatus
+from docmill.model.errors import InvalidInput, NotFound
+from docmill.model.ids import DEFAULT_ORG, canonical_id
+from docmill.model.statuses import JobStatus, StepStatus
+from docmill.services.job_ids import prefix_bounds
+
+if TYPE_CHECKING:
+    from docmill.documents.reading import Reading
+    from docmill.extraction.result import Extraction
+
+_NAMED = 5
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
+_SETTLE, _EXPIRE = timedelta(seconds=10), timedelta(minutes=1)
+"""Between two looks in the background."""
+_LEFT_BEHIND = timedelta(days=1)
+_RUNS_KEPT = timedelta(days=30)
+BATCH = 500
+"""Documents looked at in one transaction of a chore."""
+_ENDED = (
+    select(documents.c.id, STATUS)
+    .select_from(documents.outerjoin(jobs, jobs.c.id == documents.c.job_id))
+    .where(documents.c.id.in_(bindparam("ids", expanding=True)))
+    .where(jobs.c.status.is_(None) | jobs.c.status.in_([status.value for status in JobStatus if status.finished]))
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentError:
+    """Why a document failed."""
+
+    code: str
+    message: str
+
+
+class Documents:
+    """The documents of one organisation."""
+
+    def __init__(self, database: Database, blobs: Callable[[], Blobs], org_id: str = DEFAULT_ORG) -> None:
+        self._database = database
+        self._blobs = blobs
+        self._org_id = org_id
+        self.chores = Chores(database, blobs)
+        """What a worker does about documents in the background."""
+
+    def list(
+        self, *, status: DocumentStatus | None = None, before: str | None = None, limit: int = 50
+    ) -> Sequence[DocumentRecord]:
+        """The newest first; `before` is the id of the last one seen."""
+        query = views().where(documents.c.org_id == self._org_id)
+        if status is not None:
+            query = query.where(STATUS.element == status.value)
+        with self._database.read() as connection:
+            if before is not None:
+                last = self._row(connection, before)
+                later = (documents.c.created_at > last.created_at) | (
+                    (documents.c.created_at == last.created_at) & (documents.c.id >= last.id)
+                )
+                query = query.where(~later)
+            rows = connection.execute(query.order_by(documents.c.created_at.desc(), documents.c.id.desc()).limit(limit))
+            return _told(connection, rows.all())
+
+    def get(self, document_id: str) -> DocumentRecord:
+        """One document; NotFound if there is none."""
+        with self._database.read() as connection:
+            return _told(connection, [self._row(connection, document_id)])[0]
+
+    def many(self, ids: Sequence[str]) -> dict[str, DocumentRecord]:
+        """These documents by id; those that do not exist are left out."""
+        query = views().where(documents.c.id.in_(ids), documents.c.org_id == self._org_id)
+        with self._database.read() as connection:
+            return {record.id: record for record in _told(connection, connection.execute(query).all())}
+
+    def ended(self, ids: Sequence[str]) -> dict[str, DocumentStatus]:
+        """Which of these have come to their end, their jobs too, and how."""
+        with self._database.read() as connection:
+            found = {row.id: DocumentStatus(row.status) for row in connection.execute(_ENDED, {"ids": ids})}
+        return {name: status for name, status in found.items() if status in FINISHED_DOCUMENTS}
+
+    def find_id(self, text: str) -> str:
+        """The id that a person means by it, which may be the beginning of one if no other begins so."""
+        bounds = prefix_bounds(text)
+        if bounds is None:
+            with self._database.read() as connection:
+                return str(self._row(connection, text).id)
+        query = select(documents.c.id).where(documents.c.id.between(*bounds), documents.c.org_id == self._org_id)
+        with self._database.read() as connection:
+            found = list(connection.execute(query.order_by(documents.c.id).limit(_NAMED + 1)).scalars())
+        if not found:
+            raise _unknown(text)
+        if len(found) > 1:
+            named = ", ".join(found[:_NAMED]) + (", …" if len(found) > _NAMED else "")
+            raise InvalidInput(f"Several documents begin with {text}: {named}. Write more of the id.", ids=found)
+        return str(found[0])
+
+    def extraction(self, record: DocumentRecord) -> "Extraction | None":
+        """What was extracted from the document; None while there is nothing."""
+        from docmill.extraction.result import Extraction
+
+        found = self.extraction_json(record)
+        return None if found is None else Extraction.from_json(found)
+
+    def extraction_json(self, record: DocumentRecord) -> dict[str, Any] | None:
+        """The same as it is stored, for who only hands it on."""
+        if record.extraction_key is None:
+            return None
+        found: dict[str, Any] = self._unpacked(record, record.extraction_key)
+        return found
+
+    def reading(self, record: DocumentRecord) -> "Reading | None":
+        """What stands on the pages of the document; None while nobody has read it."""
+        from docmill.documents.reading import Reading
+
+        if record.reading_key is None:
+            return None
+        return Reading.from_json(self._unpacked(record, record.reading_key))
+
+    def _unpacked(self, record: DocumentRecord, key: str) -> Any:
+        from docmill.steps.document_children import unpack
+
+        data = self._blobs().read(key)
+        if hashlib.sha256(data).hexdigest() != key:
+            raise BlobDamaged(
+                f"What was stored of document {record.id} is damaged ({key}). Process the file again, or restore it "
+                "from a backup.",
+                document_id=record.id,
+                key=key,
+            )
+        return unpack(data)
+
+    def link(self, record: DocumentRecord, *, within: timedelta) -> str:
+        """A link to the original for so long; NotFound once it has expired."""
+        if record.original_key is None:
+            raise NotFound(f"The original of document {record.id} is not kept any more.", document_id=record.id)
+        with self._database.read() as connection:
+            now = database_now(connection)
+        return self._blobs().sign(record.original_key, within=within, now=now)
+
+    def settle(self, ids: Sequence[str] | None = None) -> int:
+        """Write down that documents failed whose jobs did; how many. Until then it follows from the job."""
+        return settle(self._database, ids)
+
+    def expire(self, *, before: datetime | None = None) -> int:
+        """Delete originals whose time is up, or of documents that were done before then; how many."""
+        return expire(self._database, self._blobs(), before=before)
+
+    def _row(self, connection: Connection, document_id: str) -> Row[Any]:
+        stored = canonical_id(document_id)
+        query = views().where(documents.c.id == stored, documents.c.org_id == self._org_id)
+        row = None if stored is None else connection.execute(query).first()
+        if row is None:
+            raise _unknown(document_id)
+        return row
+
+
+def _unknown(text: str) -> NotFound:
+    return NotFound(f"There is no document {text}. `docmill documents list` shows those there are.", document_id=text)
+
+
+def _told(connection: Connection, rows: Sequence[Row[Any]]) -> list[DocumentRecord]:
+    """The records; of those that failed with their job, with the error of the job."""
+    records = [record_of(row) for row in rows]
+    untold = [each for each in records if each.status is DocumentStatus.FAILED and each.error_code is None]
+    errors = _errors(connection, [each.job_id for each in untold if each.job_id is not None])
+    told = {
+        each.id: replace(each, error_code=error.code, error_message=error.message)
+        for each in untold
+        if (error := errors.get(each.job_id or "")) is not None
+    }
+    return [told.get(each.id, each) for each in records]
+
+
+def _errors(connection: Connection, job_ids: Sequence[str]) -> dict[str, DocumentError]:
+    """Why these jobs came to a bad end, in the words of the first step that failed."""
+    if not job_ids:
+        return {}
+    statuses = select(jobs.c.id, jobs.c.status).where(jobs.c.id.in_(job_ids))
+    query = select(job_steps.c.job_id, job_steps.c.error).where(
+        job_steps.c.job_id.in_(job_ids), job_steps.c.status == StepStatus.FAILED.value
+    )
+    found: dict[str, DocumentError] = {}
+    for row in connection.execute(query.order_by(job_steps.c.position)):
+        error = row.error or {}
+        found.setdefault(
+            row.job_id, DocumentError(code=error.get("code", "failed"), message=error.get("message", "The job failed."))
+        )
+    for row in connection.execute(statuses):
+        if row.status == JobStatus.CANCELLED.value:
+            found.setdefault(row.id, DocumentError(code="cancelled", message="The job was cancelled."))
+    return found
+
+
+def settle(database: Database, ids: Sequence[str] | None = None) -> int:
+    """Mark documents as failed whose jobs ended badly. A job retried meanwhile needs no care: it is the truth."""
+    query = (
+        select(documents.c.id, documents.c.job_id, jobs.c.finished_at)
+        .join(jobs, jobs.c.id == documents.c.job_id)
+        .where(
+            # In its own words, so that the partial index is found.
+            text(f"documents.status IN ({UNFINISHED})"),
+            jobs.c.status.in_([JobStatus.FAILED.value, JobStatus.CANCELLED.value]),
+        )
+        .limit(BATCH)
+    )
+    if ids is not None:
+        query = query.where(documents.c.id.in_(ids))
+    with database.read() as connection:
+        rows = connection.execute(query).all()
+        errors = _errors(connection, [row.job_id for row in rows])
+    if not rows:
+        return 0
+    settled = 0
+    with database.write() as connection:
+        for row in sorted(rows, key=lambda row: str(row.id)):
+            error = errors.get(row.job_id) or DocumentError(code="failed", message="The job failed.")
+            write = (
+                update(documents)
+                .where(documents.c.id == row.id, text(f"status IN ({UNFINISHED})"))
+                .values(
+                    status=DocumentStatus.FAILED.value,
+                    error_code=error.code,
+                    error_message=error.message,
+                    finished_at=row.finished_at,
+                )
+            )
+            settled += connection.execute(write).rowcount
+    return settled
+
+
+class Chores:
+    """Documents that failed with their jobs, originals and cached results whose time is up: for all organisations."""
+
+    def __init__(self, database: Database, blobs: Callable[[], Blobs]) -> None:
+        self._database = database
+        self._blobs = blobs
+        self._next = {"settle": _LONG_AGO, "expire": _LONG_AGO}
+
+    def __call__(self, now: datetime) -> None:
+        if self._due("settle", now, _SETTLE):
+            settle(self._database)
+        if self._due("expire", now, _EXPIRE):
+            expire(self._database, self._blobs())
+            forget(self._database, now)
+            sweep_workshop(self._blobs().workshop, now)
+
+    def _due(self, name: str, now: datetime, rest: timedelta) -> bool:
+        due = now >= self._next[name]
+        if due:
+            self._next[name] = now + rest
+        return due
+
+
+def forget(database: Database, now: datetime) -> None:
+    """Delete cached results whose time is up, and runs that came to their end long ago."""
+    expired = processed_documents.c.expires_at <= now
+    ended = document_runs.c.finished_at < now - _RUNS_KEPT
+    with database.read() as connection:
+        found = connection.execute(select(processed_documents.c.sha256).where(expired).limit(1)).first()
+        found = found or connection.execute(select(document_runs.c.id).where(ended).limit(1)).first()
+    if found is not None:
+        with database.write() as connection:
+            connection.execute(delete(processed_documents).where(expired))
+            connection.execute(delete(document_runs).where(ended))
+
+
+def sweep_workshop(workshop: Path, now: datetime) -> None:
+    """Delete what children left behind that died before it became a blob."""
+    for entry in os.scandir(workshop):
+        try:
+            if entry.stat().st_mtime < (now - _LEFT_BEHIND).timestamp():
+                os.unlink(entry.path)
+        except FileNotFoundError:
+            continue
+
+
+def expire(database: Database, blobs: Blobs, *, before: datetime | None = None) -> int:
+    """Delete originals whose time is up; with `before`, those of all documents that were done before then.
+
+    Bytes that another document still needs stay: each is marked, and the last one takes them along.
+    """
+    marked = 0
+    while True:
+        with database.write() as connection:
+            now = database_now(connection)
+            due = documents.c.original_expires_at <= now if before is None else documents.c.finished_at < before
+            query = select(documents.c.id, documents.c.original_key).where(
+                due,
+                documents.c.original_expired_at.is_(None),
+                documents.c.original_key.is_not(None),
+                documents.c.status.in_([DocumentStatus.COMPLETED.value, DocumentStatus.DUPLICATE.value]),
+            )
+            rows = connection.execute(query.order_by(documents.c.id).limit(BATCH)).all()
+            if not rows:
+                return marked
+            write = update(documents).where(documents.c.id.in_([row.id for row in rows]))
+            connection.execute(write.values(original_expired_at=now, original_key=None))
+            keys = {row.original_key for row in rows}
+            needed = set(
+                connection.execute(
+                    select(documents.c.original_key).where(documents.c.original_key.in_(keys)).distinct()
+                ).scalars()
+            )
+            # Inside the transaction: whoever brings the same bytes in this moment must not find them and lose them.
+            for key in sorted(keys - needed):
+                blobs.delete(key)
+        marked += len(rows)

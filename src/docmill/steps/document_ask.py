@@ -1,0 +1,52 @@
+"""`document.ask`: the fields of a document as a model reads them, cross-checked with what was found without one."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from docmill.plugin import StepContext, StepType, declared, step
+from docmill.steps import document_children as children
+from docmill.steps.document_extract import schema_of
+from docmill.steps.document_work import DocumentWork
+
+MODEL = "model"
+"""Key of the job's metadata: the model to ask."""
+
+
+def ask_step(work: DocumentWork) -> StepType:
+    """The step type, for this application."""
+
+    @step("document.ask", kind="ai")
+    async def ask(ctx: StepContext, results: Mapping[str, Any]) -> dict[str, object]:
+        """As `document.extract`, with the model that answered and what it cost."""
+        schema = await schema_of(ctx, work) or str(results["extract"]["schema"])
+        reading = await work.path_of(results["read"]["reading"])
+        local = await work.path_of(results["extract"]["extraction"])
+        options, workshop = dict(work.options), str(work.blobs().workshop)
+
+        async def answered() -> dict[str, Any]:
+            original = await work.path_of(results["check"]["original"])
+            question = await ctx.cpu(children.question, reading, original, schema, options, work.limits)
+            settings = {"max_tokens": question.max_tokens, **ctx.model}
+            reply = await ctx.generate(
+                question.prompt,
+                schema=question.output_schema,
+                instructions=question.instructions,
+                attachments=question.attachments,
+                **settings | {"model": str(ctx.metadata[MODEL]), "cache": question.cache},
+            )
+            return {
+                # In a blob: an invoice of many pages has a long answer.
+                "key": await work.adopt(children.keep(reply.data, workshop)),
+                "model": f"{reply.provider}:{reply.model}",
+                "tokens": {"input": reply.input_tokens, "output": reply.output_tokens},
+                "cost": float(reply.cost),
+            }
+
+        # Stored the moment it is there: whatever goes wrong afterwards, the model is not asked again.
+        answer = await ctx.once("answer", answered)
+        said = await work.path_of(answer["key"])
+        found = await ctx.cpu(children.understand, said, reading, local, schema, options, workshop)
+        spent = {name: answer[name] for name in ("model", "tokens", "cost")}
+        return {"extraction": await work.adopt(found), **found["summary"], **spent}
+
+    return declared(ask, StepType)

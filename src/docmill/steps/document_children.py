@@ -1,0 +1,226 @@
+"""What runs in children: parsing, OCR and extraction, all of it on bytes that nobody has looked at before.
+
+A child knows no database and no bucket. It gets paths, leaves its result as a file in the workshop, and answers with
+the key that the file will have. What it needs is imported when it is called: the worker, which imports this too, never
+parses anything.
+"""
+
+import pickle
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import orjson
+
+from docmill.documents.blobs import write_in
+from docmill.documents.limits import Limits
+from docmill.documents.reading import Reading, page_as_json, page_from_json
+
+if TYPE_CHECKING:
+    from docmill.extraction.result import Extraction
+    from docmill.extraction.schema import FieldSchema
+    from docmill.model.ai import Request
+    from docmill.outputs.places import OutputSettings
+
+_LEVEL = 1
+"""Of compression: words and boxes shrink to a fifth at once, and to little less with patience."""
+
+
+def pack(value: object) -> bytes:
+    """JSON, compressed: the same bytes for the same value."""
+    return zlib.compress(orjson.dumps(value), _LEVEL)
+
+
+def unpack(data: bytes) -> Any:
+    """What `pack` was given."""
+    return orjson.loads(zlib.decompress(data))
+
+
+def begin(path: str, limits: Limits, workshop: str) -> dict[str, Any]:
+    """Everything but OCR: the whole reading, or an outline and the numbers of the pages that are still to be read."""
+    from docmill.documents import parsing
+
+    outline = parsing.outline(path, limits)
+    to_read = list(outline.needs_ocr)
+    if not to_read:
+        return {"to_read": [], **_stored(parsing.assemble(outline, ()), workshop)}
+    file, _ = write_in(Path(workshop), pickle.dumps(outline))
+    return {"to_read": to_read, "outline": str(file)}
+
+
+def page(path: str, number: int, limits: Limits, workshop: str, reader: str) -> dict[str, str]:
+    """One page, read by OCR. `reader` tells it from the same page as others read it: each deletes its own."""
+    from docmill.documents import parsing
+
+    found = {"reader": reader, "page": page_as_json(parsing.read_page(path, number, limits))}
+    file, key = write_in(Path(workshop), pack(found))
+    return {"file": str(file), "key": key}
+
+
+def finish(outline: str, pages: Sequence[str], workshop: str) -> dict[str, Any]:
+    """The whole reading, from the outline and the pages that were read."""
+    from docmill.documents import parsing
+
+    file = Path(outline)
+    begun = pickle.loads(file.read_bytes())
+    read = [page_from_json(unpack(Path(page).read_bytes())["page"]) for page in pages]
+    whole = _stored(parsing.assemble(begun, read), workshop)
+    file.unlink(missing_ok=True)
+    return whole
+
+
+def _stored(reading: Reading, workshop: str) -> dict[str, Any]:
+    file, key = write_in(Path(workshop), pack(reading.as_json()))
+    summary = {
+        "format": reading.format.value,
+        "pages": len(reading.pages),
+        "sections": len(reading.sections),
+        "structured": reading.invoice is not None,
+        "notes": list(reading.notes)[:20],
+    }
+    return {"file": str(file), "key": key, "summary": summary}
+
+
+def load_reading(path: str | Path) -> Reading:
+    """The reading in a blob."""
+    return Reading.from_json(unpack(Path(path).read_bytes()))
+
+
+def load_extraction(path: str | Path) -> "Extraction":
+    """The extraction in a blob."""
+    from docmill.extraction.result import Extraction
+
+    return Extraction.from_json(unpack(Path(path).read_bytes()))
+
+
+class SchemaText(NamedTuple):
+    """A schema that came as a file: its name, and the blob with its YAML."""
+
+    name: str
+    file: str
+
+
+def extract(reading: str, schema: str | SchemaText | None, options: Mapping[str, Any], workshop: str) -> dict[str, Any]:
+    """The fields of a reading, without a model; without a schema, by the type of the document."""
+    from docmill.extraction.extracting import extract as found_in
+    from docmill.extraction.extracting import recognise
+    from docmill.extraction.overrides import apply_overrides
+
+    read, asked = load_reading(reading), _schema(schema)
+    overrides = options.get("overrides")
+    if overrides is not None and overrides.digest:
+        asked = apply_overrides(recognise(read, asked, options)[1], overrides)
+    return stored_extraction(found_in(read, asked, options), workshop)
+
+
+def _schema(schema: str | SchemaText | None) -> "FieldSchema | str | None":
+    from docmill.extraction.schema_text import parse_schema
+
+    if not isinstance(schema, SchemaText):
+        return schema
+    text = Path(schema.file).read_text(encoding="utf-8", errors="surrogateescape")
+    return parse_schema(text, source=schema.name, name=schema.name)
+
+
+def _chosen(schema: str | SchemaText, options: Mapping[str, Any]) -> "FieldSchema":
+    """A schema as this installation has it."""
+    from docmill.extraction.overrides import apply_overrides
+    from docmill.extraction.schema import FieldSchema, load_schema
+
+    found = _schema(schema)
+    if not isinstance(found, FieldSchema):
+        found = load_schema(str(found), [Path(folder) for folder in options.get("schemas", ())])
+    return apply_overrides(found, options.get("overrides"))
+
+
+def question(
+    reading: str, original: str, schema: str | SchemaText, options: Mapping[str, Any], limits: Limits
+) -> "Request":
+    """What to ask a model about a document."""
+    from docmill.extraction.asking import request_for
+
+    return request_for(load_reading(reading), _chosen(schema, options), Path(original).read_bytes(), limits=limits)
+
+
+def understand(
+    answer: str, reading: str, local: str, schema: str | SchemaText, options: Mapping[str, Any], workshop: str
+) -> dict[str, Any]:
+    """What a model's answer makes of a document, cross-checked with what was found without one."""
+    from docmill.extraction.asking import from_answer
+    from docmill.extraction.combining import combine
+    from docmill.extraction.extracting import finish as judged
+
+    read, asked = load_reading(reading), _chosen(schema, options)
+    said = unpack(Path(answer).read_bytes())
+    together = combine(from_answer(said, read, asked), load_extraction(local))
+    return stored_extraction(judged(together, read, asked, options), workshop)
+
+
+def keep(value: object, workshop: str) -> dict[str, str]:
+    """Leave any JSON value in the workshop."""
+    file, key = write_in(Path(workshop), pack(value))
+    return {"file": str(file), "key": key}
+
+
+def stored_extraction(extraction: "Extraction", workshop: str) -> dict[str, Any]:
+    """Leave an extraction in the workshop."""
+    file, key = write_in(Path(workshop), pack(extraction.as_json()))
+    return {"file": str(file), "key": key, "summary": summary_of(extraction)}
+
+
+def summary_of(extraction: "Extraction") -> dict[str, Any]:
+    """What later steps and lists need to know of an extraction."""
+    return {
+        "schema": extraction.schema,
+        "schema_version": extraction.schema_version,
+        "reader": extraction.reader.value,
+        "document_type": extraction.document_type,
+        "confidence": round(extraction.confidence, 4),
+        "fields": len(extraction.fields),
+        "failed_checks": [check.name for check in extraction.checks if not check.passed][:50],
+        "passed_checks": sum(check.passed for check in extraction.checks),
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What the outputs say of a document. Not its record, which would bring a database library into every child."""
+
+    id: str
+    org_id: str
+    file_name: str
+    sha256: str | None
+    format: str | None
+    status: str
+    duplicate_of: str | None
+    locked: Mapping[str, Any]
+    created_at: datetime
+
+
+def save(
+    extraction: str,
+    document: Facts,
+    settings: "OutputSettings",
+    out: str | None,
+    workshop: str,
+    schema: str | SchemaText | None = None,
+) -> dict[str, Any]:
+    """Write the outputs of a document, with the values that people decided in their places.
+
+    The day in their paths is the one when the document came in: it is the same at every attempt. A schema that came as
+    a file is needed for the types of columns; others are found by name.
+    """
+    from docmill.extraction.locking import with_locked
+    from docmill.extraction.schema import FieldSchema
+    from docmill.outputs.writing import write
+
+    found = load_extraction(extraction)
+    kept = with_locked(found, document.locked)
+    asked = _schema(schema)
+    types = asked if isinstance(asked, FieldSchema) else None
+    paths = write(kept, document, settings.into(out), document.created_at, schema=types)
+    answer = stored_extraction(kept, workshop) if kept is not found else {"file": None, "summary": summary_of(found)}
+    return {**answer, "outputs": [str(path) for path in paths]}

@@ -1,0 +1,186 @@
+"""What the steps of a document write, in the transactions that complete them; and how a document is loaded for them.
+
+Every statement is built once: to build one costs ten times what it costs to run it.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import and_, bindparam, exists, select, text, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from docmill.db.tables import documents, jobs, processed_documents
+from docmill.db.tables.documents import UNFINISHED
+from docmill.db.tables.jobs import LIVE
+from docmill.documents.records import ASKED, COLUMNS, KEY, NAMES, WORKED_ON, free_for
+from docmill.model.documents import DocumentStatus, leading_to
+from docmill.model.errors import Deferred, NotFound
+from docmill.model.ids import is_id
+from docmill.plugin import ApplyContext, Database
+
+_CACHE = processed_documents.c
+_DONE = (
+    *("duplicate_of", "extraction_key", "reading_key", "schema_name", "schema_version", "document_type"),
+    *("confidence", "outputs", "locked", "original_expires_at", "finished_at"),
+)
+
+
+def _moving(status: DocumentStatus, *columns: str) -> Any:
+    """Write a status, if it can follow the one that is there."""
+    before = ", ".join(f"'{each.value}'" for each in leading_to(status))
+    return (
+        update(documents)
+        .where(documents.c.id == bindparam("the_id"), documents.c.org_id == bindparam("the_org"))
+        .where(text(f"documents.status IN ({before})"))
+        .values({"status": status.value, **{name: bindparam(name) for name in columns}})
+    )
+
+
+_BEGIN = _moving(DocumentStatus.PROCESSING, "error_code", "error_message", "finished_at")
+_END = {status: _moving(status, *_DONE) for status in (DocumentStatus.COMPLETED, DocumentStatus.DUPLICATE)}
+_KEY = select(*(documents.c[name] for name in ASKED)).where(documents.c.id == bindparam("the_id"))
+
+_CHANGING = ("document_id", "job_id", "extraction_key", "created_at", "completed_at", "expires_at")
+
+
+def _upserting(insert: Any, where: Any) -> Any:
+    new = insert(processed_documents).values({name: bindparam(name) for name in (*KEY, *_CHANGING)})
+    changed = {name: new.excluded[name] for name in _CHANGING}
+    # SQLAlchemy forgets the number of rows of an INSERT unless told to keep it.
+    upsert = new.on_conflict_do_update(index_elements=list(KEY), set_=changed, where=where)
+    return upsert.execution_options(preserve_rowcount=True)
+
+
+_FREE = free_for(bindparam("me", type_=_CACHE.document_id.type), bindparam("now", type_=_CACHE.expires_at.type))
+_STALE = _CACHE.extraction_key == bindparam("stale")
+# Somebody else's result stands: this one was done again by hand, and is just as good.
+_MINE = (_CACHE.document_id == bindparam("me")) | _CACHE.extraction_key.is_(None)
+_UPSERTS = {
+    (kind, name): _upserting(insert, where)
+    for kind, insert in (("postgresql", postgresql.insert), ("sqlite", sqlite.insert))
+    for name, where in (("free", _FREE), ("stale", _STALE), ("mine", _MINE))
+}
+
+_ORIGINAL, _READ, _TWIN = documents.alias("original"), documents.alias("read"), documents.alias("twin")
+_READ_BEFORE = (
+    select(_READ.c.reading_key)
+    .where(_READ.c.org_id == documents.c.org_id, _READ.c.sha256 == documents.c.sha256, _READ.c.reading_key.is_not(None))
+    .limit(1)
+    .correlate(documents)
+    .scalar_subquery()
+)
+# Ids grow in the order in which a run takes documents in.
+_EARLIER_TWIN = exists(
+    select(1)
+    .select_from(_TWIN.join(jobs, jobs.c.id == _TWIN.c.job_id))
+    .where(*(_TWIN.c[name] == documents.c[name] for name in (*ASKED, "run_id")), _TWIN.c.id < documents.c.id)
+    .where(text(f"twin.status IN ({UNFINISHED})"), text(f"processing_jobs.status IN ({LIVE})"))
+    .correlate(documents)
+)
+_LOADED = (
+    select(
+        *COLUMNS,
+        _CACHE.document_id.label("before_id"),
+        _CACHE.extraction_key.label("before_key"),
+        _CACHE.expires_at.label("before_expires_at"),
+        WORKED_ON.label("worked_on"),
+        _ORIGINAL.c.locked.label("original_locked"),
+        _ORIGINAL.c.reading_key.label("reading_of_hit"),
+        _READ_BEFORE.label("read_before"),
+        _EARLIER_TWIN.label("earlier_twin"),
+    )
+    .select_from(
+        documents.outerjoin(
+            processed_documents,
+            and_(*(_CACHE[mine] == documents.c[its] for mine, its in zip(KEY, ASKED, strict=True))),
+        ).outerjoin(_ORIGINAL, _ORIGINAL.c.id == _CACHE.document_id)
+    )
+    .where(documents.c.id == bindparam("the_id"))
+)
+
+
+def claim(ctx: ApplyContext, result: Mapping[str, Any]) -> None:
+    """The document is being processed; unless it is a duplicate, it is so for its key from now on, and it alone."""
+    _move(ctx, _BEGIN, {"error_code": None, "error_message": None, "finished_at": None})
+    if result["hit"]:
+        return
+    stale = result.get("stale")
+    row = _cache_row(ctx, extraction_key=None, completed_at=None, expires_at=None)
+    given = {"stale": stale} if stale else {"me": ctx.entity_id, "now": ctx.now}
+    if not ctx.db.execute(_UPSERTS[_kind(ctx), "stale" if stale else "free"], row | given).rowcount:
+        # A twin was quicker between the look and now: look again.
+        raise Deferred("The same bytes are being processed for another document.", delay=0.2)
+
+
+def complete(ctx: ApplyContext, result: Mapping[str, Any]) -> None:
+    """The document is done, and its result answers for the same bytes from now on."""
+    hit = result["hit"]
+    values = {
+        "duplicate_of": hit,
+        "extraction_key": result["extraction"],
+        "reading_key": result["reading"],
+        "schema_name": result["schema"],
+        "schema_version": result["schema_version"],
+        "document_type": result["document_type"],
+        "confidence": result["confidence"],
+        "outputs": result["outputs"],
+        "locked": result["locked"],
+        "original_expires_at": _later(ctx.now, result["original_expires_after"]),
+        "finished_at": ctx.now,
+    }
+    _move(ctx, _END[DocumentStatus.DUPLICATE if hit else DocumentStatus.COMPLETED], values)
+    if hit:
+        return
+    expires_at = _later(ctx.now, result["cache_ttl"])
+    row = _cache_row(ctx, extraction_key=result["extraction"], completed_at=ctx.now, expires_at=expires_at)
+    ctx.db.execute(_UPSERTS[_kind(ctx), "mine"], row | {"me": ctx.entity_id})
+
+
+def _move(ctx: ApplyContext, statement: Any, values: Mapping[str, Any]) -> None:
+    if not ctx.db.execute(statement, {"the_id": ctx.entity_id, "the_org": ctx.org_id, **values}).rowcount:
+        raise NotFound(f"Document {ctx.entity_id} is gone, or has come to another end.")
+
+
+def _cache_row(ctx: ApplyContext, **values: object) -> dict[str, object]:
+    """The row of the document's key, written by its job."""
+    key = dict(zip(KEY, ctx.db.execute(_KEY, {"the_id": ctx.entity_id}).one(), strict=True))
+    return {**key, "document_id": ctx.entity_id, "job_id": ctx.job_id, "created_at": ctx.now, **values}
+
+
+def _later(now: datetime, seconds: float | None) -> datetime | None:
+    return None if seconds is None else now + timedelta(seconds=seconds)
+
+
+def _kind(ctx: ApplyContext) -> str:
+    # Only asked once a statement has been read from, so never of the database that can only write.
+    return str(getattr(ctx.db, "kind", "sqlite"))
+
+
+def load_document(db: Database, entity_id: str) -> Mapping[str, object] | None:
+    """The document with all its columns, and what is known of its bytes.
+
+    `processed`: the result or the claim that stands for its key, or None; `earlier_twin`: whether its run has the same
+    bytes before it, and they are not done; `read_before`: key of a reading of the same bytes, or None;
+    `original_locked` and `reading_of_hit`: of the document that has the result.
+    """
+    if not is_id(entity_id):
+        return None
+    row = db.execute(_LOADED, {"the_id": entity_id}).first()
+    if row is None:
+        return None
+    before = {
+        "document_id": row.before_id,
+        "extraction_key": row.before_key,
+        "expires_at": row.before_expires_at,
+        "worked_on": bool(row.worked_on),
+    }
+    return {
+        **{name: getattr(row, name) for name in NAMES},
+        "status": DocumentStatus(row.status),
+        "processed": None if row.before_id is None else before,
+        "earlier_twin": bool(row.earlier_twin),
+        "read_before": row.reading_key or row.read_before,
+        "original_locked": row.original_locked or {},
+        "reading_of_hit": row.reading_of_hit,
+    }

@@ -1,0 +1,53 @@
+"""`document.save`: outputs on disk, once per document; the processor then marks it as done."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from docmill.model.documents import DocumentStatus
+from docmill.plugin import StepContext, StepType, declared, step
+from docmill.steps import document_children as children
+from docmill.steps.document_check import known
+from docmill.steps.document_extract import extracted, schema_of
+from docmill.steps.document_work import DocumentWork
+
+OUT = "out"
+"""Key of the job's metadata: the folder that outputs of this document go to."""
+
+
+def save_step(work: DocumentWork) -> StepType:
+    """The step type, for this application."""
+
+    @step("document.save", kind="system")
+    async def save(ctx: StepContext, entity: Mapping[str, Any] | None, results: Mapping[str, Any]) -> dict[str, object]:
+        """What `document.complete` writes. Repeating it writes the same files again: their names are the document's."""
+        document = known(ctx, entity)
+        hit = results["check"].get("hit")
+        key = results["check"]["extraction"] if hit else extracted(results)["extraction"]
+        path = await work.path_of(key)
+        locked = {**(document["original_locked"] if hit and work.preserve_locked else {}), **document["locked"]}
+        facts = _facts(document, duplicate_of=hit, locked=locked)
+        schema = await schema_of(ctx, work)
+        saved = await ctx.cpu(
+            children.save, path, facts, work.outputs, ctx.metadata.get(OUT), str(work.blobs().workshop), schema
+        )
+        if saved["file"] is not None:
+            key = await work.adopt(saved)
+        expiry, ttl = work.originals_expire_after, work.cache_ttl
+        return {
+            "hit": hit,
+            "extraction": key,
+            "reading": document["reading_of_hit"] if hit else results["read"]["reading"],
+            "outputs": saved["outputs"],
+            "locked": locked,
+            **saved["summary"],
+            "original_expires_after": None if expiry is None else expiry.total_seconds(),
+            "cache_ttl": None if ttl is None else ttl.total_seconds(),
+        }
+
+    return declared(save, StepType)
+
+
+def _facts(document: Mapping[str, Any], *, duplicate_of: str | None, locked: Mapping[str, Any]) -> children.Facts:
+    status = DocumentStatus.DUPLICATE if duplicate_of else DocumentStatus.COMPLETED
+    told = {name: document[name] for name in ("id", "org_id", "file_name", "sha256", "format", "created_at")}
+    return children.Facts(**told, status=status, duplicate_of=duplicate_of, locked=locked)

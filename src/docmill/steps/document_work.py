@@ -1,0 +1,65 @@
+"""What the steps of document processing work with: blobs, limits, where results go. Made once per application."""
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, TypeVar
+
+from docmill.documents.blobs import BlobMissing, Blobs
+from docmill.documents.limits import Limits
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentWork:
+    """What a step may use besides its context."""
+
+    blobs: Callable[[], Blobs]
+    """Opened at first use: a template is checked without a storage."""
+    clock: Callable[[], datetime]
+    limits: Limits = field(default_factory=Limits)
+    cache_ttl: timedelta | None = None
+    """How long a result answers for the same bytes; None: for ever."""
+    preserve_locked: bool = True
+    """Whether a duplicate gets the values that people decided for its original."""
+    originals_expire_after: timedelta | None = None
+    outputs: Any = None
+    """The settings of the outputs, as `docmill.outputs` reads them."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """The settings of the extraction, as `docmill.extraction` reads them."""
+    abreast: int = 2
+    """Pages of one document that are read at the same time."""
+
+    async def path_of(self, key: str) -> str:
+        """The local file of a blob, for a child."""
+        return str(await self._call(self.blobs().path_of, key))
+
+    async def has(self, key: str) -> bool:
+        """Whether the blob is there."""
+        return await self._call(self.blobs().has, key)
+
+    async def intact(self, key: str) -> bool:
+        """Whether the blob is there with the bytes it was stored with.
+
+        One that was damaged is removed: it is made anew, and all that name its key find it whole again.
+        """
+        try:
+            data = await self._call(self.blobs().read, key)
+        except BlobMissing:
+            return False
+        if hashlib.sha256(data).hexdigest() == key:
+            return True
+        await self._call(self.blobs().delete, key)
+        return False
+
+    async def adopt(self, made: Mapping[str, Any]) -> str:
+        """The key of what a child left in the workshop."""
+        return (await self._call(self.blobs().adopt, Path(made["file"]), str(made["key"]))).key
+
+    async def _call(self, function: Callable[..., T], *arguments: object) -> T:
+        # A hop to a thread and back costs more than a rename does.
+        return function(*arguments) if self.blobs().local else await asyncio.to_thread(function, *arguments)

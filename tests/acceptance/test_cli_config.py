@@ -1,0 +1,53 @@
+"""Settings are checked as a whole before they are used, and it can be seen what holds."""
+
+from tests.acceptance.mill import Mill
+
+
+def test_settings_without_mistakes_are_said_to_be_well(bare: Mill) -> None:
+    bare.write("docmill.yaml", "fields: {invoice: {total: {threshold: 0.9}}}\n")
+    answer = bare("config", "check")
+    assert answer.code == 0
+    assert "invoice, receipt" in answer.out
+
+
+def test_every_mistake_of_settings_and_schemas_is_listed(bare: Mill) -> None:
+    (bare.folder / "mine").mkdir()
+    bare.write("mine/parcel.yaml", "fields:\n  weight: {type: numbr}\n  code: {type: text, pattern: '('}\n")
+    bare.write(
+        "docmill.yaml",
+        "schemas: [mine, gone]\nfields: {invoice: {totel: {required: true}}, bill: {total: {required: true}}}\n"
+        "validation: {rules: {lines_ad_up: false}}\n",
+    )
+    answer = bare("config", "check")
+    assert answer.code == 1
+    told = answer.out
+    for part in ("parcel.yaml: line 2", "parcel.yaml: line 3", "'gone' is no folder", "fields.invoice.totel"):
+        assert part in told
+    assert "fields.bill: there is no such schema" in told
+    assert "Did you mean lines_add_up?" in told
+    assert len(bare("config", "check", "--json").data["mistakes"]) == len(told.splitlines())
+
+
+def test_another_file_can_be_checked(bare: Mill) -> None:
+    bare.write("other.yaml", "leese: {}\noutput: {json_path: '../{id}'}\n- 1\n")
+    assert bare("config", "check", "other.yaml").code == 1
+    bare.write("other.yaml", "leese: {}\noutput: {json_path: '../{id}'}\n")
+    answer = bare("config", "check", "other.yaml", "--json")
+    assert answer.code == 1
+    assert len(answer.data["mistakes"]) == 2
+    assert bare("config", "check", "none.yaml").code == 2
+
+
+def test_what_holds_is_shown_with_where_it_comes_from(bare: Mill) -> None:
+    bare.write("docmill.yaml", "database_url: 'postgresql://me:hidden@db/x'\n")
+    mill = bare.having(DOCMILL_OUTPUT__ATOMIC="false")
+    shown = mill("config", "show").out
+    lines = {line.split()[0]: line.split()[1:] for line in shown.splitlines()}
+    assert lines["output.atomic"] == ["false", "DOCMILL_OUTPUT__ATOMIC"]
+    assert lines["database_url"] == ["postgresql://me:********@db/x", "docmill.yaml"]
+    assert lines["lease.duration"] == ["30.0", "default"]
+    changed = {
+        one["name"]: one for one in mill("config", "show", "--json").data["settings"] if one["origin"] != "default"
+    }
+    assert {"database_url", "output.atomic"} <= set(changed)
+    assert "hidden" not in shown

@@ -1,0 +1,93 @@
+"""`docmill process` as a person or a script uses it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.mill import Mill
+from tests.contract.mailroom import SCHEMA, letter
+
+BILL = letter("Invoice 4711\nTotal 12.50")
+
+
+@pytest.fixture
+def office(bare: Mill) -> Mill:
+    """An installation that nobody has used, with papers in a folder."""
+    papers = bare.folder / "papers"
+    (papers / "more").mkdir(parents=True)
+    (papers / "bill.pdf").write_bytes(BILL)
+    (papers / "more" / "copy.pdf").write_bytes(BILL)
+    (papers / "notes.txt").write_text("no document")
+    (papers / ".hidden.pdf").write_bytes(BILL)
+    (bare.folder / "slip.yaml").write_text(SCHEMA)
+    return bare.having(DOCMILL_PLUGINS="counting_model", COUNTED=str(bare.folder / "counted"))
+
+
+def test_a_folder_becomes_rows_outputs_and_an_exit_code(office: Mill) -> None:
+    answer = office("process", "papers", "--schema", "slip.yaml", "--out", "out", "--json")
+    assert answer.code == 1, answer
+    rows = {Path(row["file"]).name: row for row in answer.data}
+    assert [Path(row["file"]).name for row in answer.data] == ["bill.pdf", "notes.txt", "copy.pdf"]
+    assert sorted([rows["bill.pdf"]["status"], rows["copy.pdf"]["status"]]) == ["completed", "duplicate"]
+    assert rows["notes.txt"]["status"] == "failed"
+    assert rows["notes.txt"]["error"]["code"] == "unsupported_file"
+    for name in ("bill.pdf", "copy.pdf"):
+        row = rows[name]
+        assert (row["schema"], row["error"]) == ("slip", None)
+        assert row["fields"]["total"]["value"] == "12.50"
+        assert 0 <= row["fields"]["total"]["confidence"] <= 1
+        assert row["fields"]["total"]["evidence"][0]["page"] == 1
+        assert {Path(path).suffix for path in row["outputs"]} == {".json", ".parquet"}
+        assert all(Path(path).is_relative_to(office.folder / "out") for path in row["outputs"])
+    ids = {row["duplicate_of"] for row in answer.data} - {None}
+    assert ids == {row["id"] for row in answer.data if row["status"] == "completed"}
+
+    shown = office("documents", "show", rows["bill.pdf"]["id"][:18])
+    assert "12.50" in shown.out
+    listed = office("documents", "list", "--json")
+    assert {row["file_name"] for row in listed.data} == {"bill.pdf", "copy.pdf", "notes.txt"}
+
+
+def test_a_table_tells_people_what_was_found_and_what_failed(office: Mill) -> None:
+    answer = office("process", "papers/bill.pdf", "papers/notes.txt", "--schema", "slip.yaml")
+    assert answer.code == 1
+    bill, notes, summary = answer.out.splitlines()[1:]
+    assert "completed" in bill
+    assert "12.50" in bill
+    assert "unsupported_file" in notes
+    assert summary == "2 documents: 1 completed, 1 failed."
+
+
+def test_standard_input_is_a_document_and_a_model_can_be_asked(office: Mill) -> None:
+    given = BILL.decode("latin-1")
+    answer = office("process", "-", "--schema", "slip.yaml", "--model", "counting:one", "--json", given=given)
+    assert answer.code == 0, answer
+    (row,) = answer.data
+    assert (row["file"], row["status"], row["reader"]) == ("-", "completed", "combined")
+    assert row["fields"]["total"]["value"] == "12.50"
+    assert (office.folder / "counted").read_text() == "one\n"
+    spent = json.loads(office("ai", "calls", "--json").out)
+    assert len(spent) == 1
+    # The same question again is answered from what is known; without the model it is another question.
+    again = office("process", "papers/bill.pdf", "--schema", "slip.yaml", "--model", "counting:one", "--json")
+    assert [row["status"] for row in again.data] == ["duplicate"]
+    assert (office.folder / "counted").read_text() == "one\n"
+    without = office("process", "papers/bill.pdf", "--schema", "slip.yaml", "--json")
+    assert [(row["status"], row["reader"]) for row in without.data] == [("completed", "local")]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["process"], 2, "PATHS"),
+        (["process", "papers", "--schema", "nonsense"], 2, "no field schema"),
+        (["process", "papers", "--model", "nobody's"], 1, "whose model"),
+        (["process", "none.pdf"], 1, "file_not_found"),
+        (["documents", "show", "01a1e229"], 2, "no document"),
+        (["documents", "expire"], 0, "0 originals expired"),
+    ],
+)
+def test_what_cannot_be_done_is_said(office: Mill, arguments: list[str], code: int, said: str) -> None:
+    answer = office(*arguments)
+    assert (answer.code, said in answer.out + answer.err) == (code, True), answer

@@ -1,0 +1,173 @@
+"""Blobs in a bucket, against a server that speaks S3."""
+
+import builtins
+import hashlib
+import io
+import os
+import signal
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+
+from docmill.documents.blobs import BlobMissing, StorageUnavailable, write_in
+from docmill.documents.buckets import Bucket, BucketBlobs, S3Missing
+from docmill.documents.faults import FileTooLarge
+from docmill.settings import StorageSection
+from docmill.testing.waiting import until
+from docmill.testing.world import migrate
+from tests.contract.mailroom import letter, mailroom
+
+NOW = datetime.now(UTC)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def answers(url: str) -> bool:
+    try:
+        urllib.request.urlopen(url, timeout=5).close()
+    except urllib.error.HTTPError:
+        return True
+    except OSError:
+        return False
+    return True
+
+
+@pytest.fixture(scope="module")
+def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A private S3, gone with the module."""
+    folder = tmp_path_factory.mktemp("s3")
+    port = free_port()
+    environment = {**os.environ, "GATEWAY_PORT": str(port), "BIND_HOST": "127.0.0.1", "SERVICES": "s3"}
+    environment |= {"S3_DATA_DIR": str(folder), "LOG_LEVEL": "WARNING"}
+    with (folder / "log").open("wb") as log:
+        server = subprocess.Popen(
+            [sys.executable, "-m", "ministack"], env=environment, stdout=log, stderr=log, start_new_session=True
+        )
+    url = f"http://127.0.0.1:{port}"
+    try:
+        until(lambda: answers(url), 60, what="the S3 server")
+        request = urllib.request.Request(f"{url}/papers", method="PUT")
+        urllib.request.urlopen(request, timeout=10).close()
+        yield url
+    finally:
+        os.killpg(server.pid, signal.SIGKILL)
+        server.wait(30)
+
+
+def bucket_at(endpoint: str) -> Bucket:
+    return Bucket(
+        name="papers", prefix="mill/one", endpoint=endpoint, region="us-east-1", access_key="test", secret_key="test"
+    )
+
+
+@pytest.fixture
+def blobs(endpoint: str, tmp_path: Path) -> BucketBlobs:
+    return BucketBlobs(bucket_at(endpoint), tmp_path / "copies")
+
+
+def test_bytes_come_back_from_the_bucket_by_their_hash(blobs: BucketBlobs, endpoint: str, tmp_path: Path) -> None:
+    data = os.urandom(100_000)
+    blob = blobs.put(io.BytesIO(data))
+    assert (blob.key, blob.size, blob.new) == (hashlib.sha256(data).hexdigest(), 100_000, True)
+    assert not blobs.put(io.BytesIO(data)).new
+    # Another machine has no copies.
+    elsewhere = BucketBlobs(bucket_at(endpoint), tmp_path / "elsewhere")
+    assert elsewhere.has(blob.key)
+    assert elsewhere.read(blob.key) == data
+    assert elsewhere.path_of(blob.key).read_bytes() == data
+
+
+def test_a_large_blob_goes_in_parts(blobs: BucketBlobs, endpoint: str, tmp_path: Path) -> None:
+    data = os.urandom(1 << 20) * 12
+    key = blobs.put(io.BytesIO(data)).key
+    assert BucketBlobs(bucket_at(endpoint), tmp_path / "elsewhere").read(key) == data
+
+
+def test_what_is_too_large_never_reaches_the_bucket(blobs: BucketBlobs, tmp_path: Path) -> None:
+    with pytest.raises(FileTooLarge):
+        blobs.put(io.BytesIO(b"x" * 100), limit=10)
+    assert not blobs.has(hashlib.sha256(b"x" * 100).hexdigest())
+    assert [path for path in (tmp_path / "copies").rglob("*") if path.is_file()] == []
+
+
+def test_a_file_made_by_a_child_becomes_a_blob(blobs: BucketBlobs) -> None:
+    file, key = write_in(blobs.workshop, b"made by a child")
+    assert blobs.adopt(file, key).key == key
+    assert not file.exists()
+    assert blobs.read(key) == b"made by a child"
+
+
+def test_a_deleted_blob_is_gone_from_bucket_and_copies(blobs: BucketBlobs) -> None:
+    key = blobs.put(io.BytesIO(os.urandom(10))).key
+    blobs.delete(key)
+    blobs.delete(key)
+    assert not blobs.has(key)
+    with pytest.raises(BlobMissing):
+        blobs.path_of(key)
+
+
+def test_a_signed_url_opens_the_blob_and_nothing_else(blobs: BucketBlobs) -> None:
+    key = blobs.put(io.BytesIO(b"for whoever has the link")).key
+    url = blobs.sign(key, within=timedelta(minutes=5), now=NOW)
+    assert urllib.request.urlopen(url, timeout=10).read() == b"for whoever has the link"
+    assert f"/papers/mill/one/{key}?" in url
+    assert "X-Amz-Expires=300" in url
+    assert "X-Amz-Signature=" in url
+    written = blobs.sign(key, within=timedelta(minutes=5), now=NOW, method="PUT")
+    assert written.split("X-Amz-Signature=")[1] != url.split("X-Amz-Signature=")[1]
+
+
+def test_documents_are_processed_with_their_bytes_in_a_bucket(endpoint: str, tmp_path: Path) -> None:
+    storage = StorageSection(
+        kind="s3",
+        bucket="papers",
+        prefix="mill/two",
+        endpoint=endpoint,
+        region="us-east-1",
+        access_key=SecretStr("test"),
+        secret_key=SecretStr("test"),
+    )
+    migrate(f"sqlite:///{tmp_path / 'docmill.db'}")
+    with mailroom(f"sqlite:///{tmp_path / 'docmill.db'}", tmp_path, storage=storage) as room:
+        paths = [room.put(f"{number}.pdf", letter(f"Invoice {number}\nTotal {number}.50")) for number in (1, 2)]
+        first, second = room.process(*paths)
+        (copy,) = room.process(room.put("copy.pdf", Path(paths[0]).read_bytes()))
+        assert [first.status, second.status, copy.status] == ["completed", "completed", "duplicate"]
+        extraction = room.app.documents.extraction(second)
+        assert extraction is not None
+        assert extraction.fields["total"].value == "2.50"
+        link = room.app.documents.link(first, within=timedelta(minutes=1))
+        assert urllib.request.urlopen(link, timeout=10).read() == Path(paths[0]).read_bytes()
+
+
+def test_a_bucket_that_cannot_be_reached_is_named(tmp_path: Path) -> None:
+    gone = BucketBlobs(bucket_at(f"http://127.0.0.1:{free_port()}"), tmp_path, patience=timedelta(seconds=1))
+    with pytest.raises(StorageUnavailable, match=r"papers.*storage"):
+        gone.has("0" * 64)
+
+
+def test_without_the_extra_the_error_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = builtins.__import__
+
+    def without(name: str, *arguments: Any, **more: Any) -> Any:
+        if name.startswith("obstore"):
+            raise ImportError(name)
+        return real(name, *arguments, **more)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    blobs = BucketBlobs(bucket_at("http://127.0.0.1:9"), tmp_path)
+    with pytest.raises(S3Missing, match=r"pip install 'docmill\[s3\]'"):
+        blobs.put(io.BytesIO(b"x"))

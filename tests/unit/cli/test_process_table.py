@@ -1,0 +1,82 @@
+"""The table of `docmill process` in a terminal: what matters stays whole, and what is long stands below."""
+
+import re
+import sys
+from io import StringIO
+from typing import Any
+
+import pytest
+
+from docmill.cli.process_text import print_results
+
+_COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+class Terminal(StringIO):
+    """Looks like a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def printed(monkeypatch: pytest.MonkeyPatch, columns: int, *records: dict[str, Any]) -> list[str]:
+    screen = Terminal()
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setattr(sys, "stdout", screen)
+    print_results(records)
+    return _COLOUR.sub("", screen.getvalue()).splitlines()
+
+
+def document(file: str, **more: Any) -> dict[str, Any]:
+    values = {
+        "seller_name": "Gärtnerei Sonnenfeld e.K.",
+        "issue_date": "2026-11-16",
+        "total": "1234.50",
+        "currency": "EUR",
+    }
+    return {
+        "file": file,
+        "id": "01a1e269-9511-790e-869d-05cc24d65f51",
+        "status": "completed",
+        "document_type": "invoice",
+        "fields": {name: {"value": value} for name, value in values.items()},
+        "confidence": 0.84,
+        "error": None,
+        "duplicate_of": None,
+        "checks": [],
+        **more,
+    }
+
+
+@pytest.mark.parametrize("columns", [80, 110, 149])
+def test_status_date_total_and_confidence_are_never_cut(monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+    _, first, *_ = printed(
+        monkeypatch, columns, document("inbox/a-rather-long-name-of-a-file.pdf"), document("inbox/b.pdf")
+    )
+    for whole in ("completed", "invoice", "2026-11-16", "1234.50 EUR", "84%"):
+        assert whole in first
+    assert len(first) <= columns
+
+
+def test_a_wide_terminal_shows_the_ids_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, row, _ = printed(monkeypatch, 160, document("bill.pdf"))
+    assert "01a1e269-9511-790e-869d-05cc24d65f51" in row
+
+
+def test_the_folder_of_all_files_takes_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = printed(monkeypatch, 110, document("inbox/a.pdf"), document("inbox/more/b.pdf"))
+    assert [line.split()[0] for line in lines[1:3]] == ["a.pdf", "more/b.pdf"]
+
+
+def test_an_error_is_told_to_its_end_below_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    message = "This is plain text. " * 8 + "Convert it."
+    failed = {
+        "status": "failed",
+        "fields": {},
+        "confidence": None,
+        "error": {"code": "unsupported_file", "message": message},
+    }
+    lines = printed(monkeypatch, 80, document("notes.txt", **failed))
+    told = " ".join(line.strip() for line in lines[2:-2])
+    assert told == f"- notes.txt: unsupported_file: {message}"
+    assert lines[-1] == "1 document: 1 failed."

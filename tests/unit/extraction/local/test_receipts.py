@@ -1,0 +1,154 @@
+"""What the shipped model reads from a till slip, and what it says about it."""
+
+from dataclasses import replace
+
+import pytest
+
+from docmill.extraction.local.receipts import RECEIPT, read_receipt
+from docmill.extraction.local.training import Labelled, Model, cross_validate, shipped
+from docmill.extraction.result import Extraction
+from docmill.extraction.schema import load_schema
+from tests.unit.extraction.local.slips import GROCER, slip
+
+SCHEMA = load_schema("receipt")
+ADDRESS = "NO. 8, JALAN KENANGA 3/2, TAMAN BUNGA RAYA, 43000 KAJANG, SELANGOR."
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    return shipped("receipt")
+
+
+def changed(*replacements: tuple[str, str]) -> list[str]:
+    rows = list(GROCER)
+    for old, new in replacements:
+        assert any(old in row for row in rows)
+        rows = [row.replace(old, new) for row in rows]
+    return rows
+
+
+def read(model: Model, *rows: str) -> Extraction:
+    return read_receipt(slip(*rows), SCHEMA, model)
+
+
+def values(extraction: Extraction) -> dict[str, str]:
+    return {name: found.value for name, found in extraction.fields.items()}
+
+
+def test_the_fields_that_matter_are_read(model: Model) -> None:
+    found = values(read(model, *GROCER))
+    assert found["company"] == "HARVEST MOON GROCER SDN BHD"
+    assert found["address"] == ADDRESS
+    assert found["date"] == "2018-03-14"
+    assert found["total"] == "18.80"
+
+
+def test_every_value_has_evidence_on_its_page_and_signals(model: Model) -> None:
+    extraction = read(model, *GROCER)
+    for name in ("company", "address", "date", "total"):
+        found = extraction.fields[name]
+        assert found.grounded
+        assert found.evidence[0].page == 1
+        assert 0 <= found.evidence[0].box.left < found.evidence[0].box.right <= 1
+        assert {"score", "margin", "ocr", "repaired", "page_legible"} <= found.signals.keys()
+    total = extraction.fields["total"]
+    assert {"repeats", "label", "settled", "rank"} <= total.signals.keys()
+    assert total.signals["arithmetic"] >= 1
+    assert total.evidence[0].box.left > 0.5
+    address = extraction.fields["address"].evidence[0].box
+    assert address.top < extraction.fields["total"].evidence[0].box.top
+
+
+def test_what_was_hard_to_read_is_doubted(model: Model) -> None:
+    blurred = slip(*GROCER, score=0.8)
+    sharp, poor = read(model, *GROCER), read_receipt(blurred, SCHEMA, model)
+    for name in ("company", "address", "date", "total"):
+        assert poor.fields[name].signals["page_legible"] < sharp.fields[name].signals["page_legible"]
+    typed = read_receipt(slip(*GROCER, score=None), SCHEMA, model)
+    assert "page_legible" not in typed.fields["total"].signals
+
+
+def test_an_address_whose_lines_are_joined_without_commas_is_doubted(model: Model) -> None:
+    whole = read(model, *GROCER).fields["address"].signals
+    joined = read(model, *changed(("RAYA,", "RAYA"), ("SELANGOR.", "SELANGOR"))).fields["address"].signals
+    assert joined["open_joins"] > whole["open_joins"]
+
+
+def test_a_total_that_cash_and_change_confirm_is_trusted_more(model: Model) -> None:
+    settled = read(model, *GROCER).fields["total"].signals
+    unsettled = read(model, *changed(("CHANGE                               1.20", ""))).fields["total"].signals
+    assert settled["settled"] > unsettled["settled"]
+
+
+def test_the_rounded_amount_is_the_total(model: Model) -> None:
+    assert values(read(model, *changed(("18.82", "18.83"), ("-0.02", "-0.03"))))["total"] == "18.80"
+
+
+def test_a_stamp_or_a_name_written_above_is_not_the_company(model: Model) -> None:
+    found = values(read(model, "              A03018", *GROCER))
+    assert found["company"] == "HARVEST MOON GROCER SDN BHD"
+
+
+def test_a_name_over_two_lines_is_joined(model: Model) -> None:
+    rows = ["          HARVEST MOON GROCER &", "          HARDWARE SDN BHD", *GROCER[1:]]
+    assert values(read(model, *rows))["company"] == "HARVEST MOON GROCER & HARDWARE SDN BHD"
+
+
+def test_names_and_addresses_are_repaired_and_raw_keeps_what_was_read(model: Model) -> None:
+    rows = changed(("GROCER SDN BHD", "GROCERYSDNBHD"), ("JALAN KENANGA", "JA:AN KENANGA"), ("RAYA,", "RAYA."))
+    extraction = read(model, *rows)
+    assert extraction.fields["address"].value == ADDRESS
+    assert "JA:AN" in extraction.fields["address"].raw
+    assert extraction.fields["address"].signals["repaired"] > 0
+    assert extraction.fields["company"].value == "HARVEST MOON GROCERY SDN BHD"
+
+
+def test_a_misread_total_is_what_the_sums_demand(model: Model) -> None:
+    rows = [row.replace("18.80", "118.80") if row.startswith("TOTAL") else row for row in GROCER]
+    found = read(model, *rows).fields["total"]
+    assert found.value == "18.80"
+    assert found.raw == "118.80"
+    assert found.signals["mended"] == 1
+
+
+@pytest.mark.parametrize(
+    "written", ["TOTAL                               18-80", "TCTAL                               18.80"]
+)
+def test_a_total_is_found_when_its_point_or_its_label_was_misread(model: Model, written: str) -> None:
+    assert values(read(model, *changed(("TOTAL                               18.80", written))))["total"] == "18.80"
+
+
+@pytest.mark.parametrize("written", ["14/03/201810:22:31", "DATE:14-03-2018", "2018-03-1410:22:31", "14 MAR 2018"])
+def test_dates_are_found_when_they_run_into_what_stands_beside_them(model: Model, written: str) -> None:
+    assert values(read(model, *changed(("DATE: 14/03/2018", written))))["date"] == "2018-03-14"
+
+
+def test_lines_are_read_with_their_numbers(model: Model) -> None:
+    rows = read(model, *GROCER).rows["line_items"]
+    assert [row["description"].value for row in rows] == ["WHITE BREAD 400G", "FRESH MILK 1L", "BROWN SUGAR"]
+    assert [row["amount"].value for row in rows] == ["2.80", "12.90", "3.12"]
+
+
+def test_a_page_without_words_has_no_fields(model: Model) -> None:
+    empty = replace(slip("x"), pages=())
+    extraction = read_receipt(empty, SCHEMA, model)
+    assert not extraction.fields
+    assert extraction.confidence == 0
+
+
+def test_a_model_is_learned_from_labelled_slips_and_tested_on_other_sellers() -> None:
+    documents = []
+    for number, name in enumerate(("LUNA", "SOLAR", "VENUS", "ORION", "COMET", "METEOR")):
+        rows = changed(("HARVEST MOON", name), ("NO. 8,", f"NO. {number + 11},"), ("2018", f"201{number}"))
+        labels = {"company": f"{name} GROCER SDN BHD", "total": "18.80", "date": f"14/03/201{number}"}
+        documents.append(Labelled(reading=slip(*rows), labels=labels, group=name))
+    found = cross_validate(documents, RECEIPT, lambda reading, model: read_receipt(reading, SCHEMA, model), folds=2)
+    assert [values(extraction)["company"] for extraction in found] == [each.labels["company"] for each in documents]
+    assert {values(extraction)["total"] for extraction in found} == {"18.80"}
+
+
+def test_the_shipped_model_is_small_and_knows_no_seller(model: Model) -> None:
+    assert model.kind == "receipt"
+    assert {"company", "address", "date", "total"} == set(model.rankers)
+    words = model.knowledge["spelling"]["words"]
+    assert all(" " not in word for word in words)

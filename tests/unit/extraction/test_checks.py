@@ -1,0 +1,180 @@
+"""Checks: each value against its field, the values against one another, and silence where a value is missing."""
+
+from collections.abc import Mapping
+from decimal import Decimal
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from docmill.extraction.checks import check
+from docmill.extraction.result import Check, Extraction, FieldValue, Reader
+from docmill.extraction.schema import FieldSchema, load_schema
+from docmill.extraction.schema_text import parse_schema
+
+INVOICE = load_schema("invoice")
+
+
+def value(text: str) -> FieldValue:
+    return FieldValue(value=text, raw=text, confidence=0.9)
+
+
+def extracted(schema: FieldSchema, fields: Mapping[str, str], **rows: list[dict[str, str]]) -> Extraction:
+    """What a reader might have found."""
+    return Extraction(
+        schema=schema.name,
+        schema_version=schema.version,
+        reader=Reader.LOCAL,
+        document_type="invoice",
+        fields={name: value(text) for name, text in fields.items()},
+        rows={name: [{key: value(cell) for key, cell in row.items()} for row in table] for name, table in rows.items()},
+    )
+
+
+def outcome(name: str, fields: Mapping[str, str], **rows: list[dict[str, str]]) -> bool | None:
+    """Whether a rule of the invoice schema passed, failed or was not looked at."""
+    checked = check(extracted(INVOICE, fields, **rows), INVOICE)
+    return next((one.passed for one in checked.checks if one.name == name), None)
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "passed"),
+    [
+        ("total_adds_up", {"subtotal": "100.00", "tax": "19.00", "total": "119.00"}, True),
+        ("total_adds_up", {"subtotal": "100.00", "tax": "19.00", "total": "119.02"}, True),
+        ("total_adds_up", {"subtotal": "100.00", "tax": "19.00", "total": "119.03"}, False),
+        ("total_adds_up", {"subtotal": "-100.00", "tax": "-19.00", "total": "-119.00"}, True),
+        ("total_adds_up", {"subtotal": "100.00", "total": "119.00"}, None),
+        ("due_adds_up", {"total": "119.00", "amount_due": "119.00"}, True),
+        ("due_adds_up", {"total": "119.00", "prepaid": "19.00", "amount_due": "100.00"}, True),
+        ("due_adds_up", {"total": "119.00", "amount_due": "100.00"}, False),
+        ("due_after_issue", {"issue_date": "2026-01-02", "due_date": "2026-01-02"}, True),
+        ("due_after_issue", {"issue_date": "2026-01-02", "due_date": "2026-01-01"}, False),
+        ("due_after_issue", {"issue_date": "2026-01-02"}, None),
+        ("due_after_issue", {"issue_date": "2026-01-02", "due_date": "soon"}, None),
+        ("tax_below_total", {"tax": "-19.00", "total": "-119.00"}, True),
+        ("tax_below_total", {"tax": "190.00", "total": "119.00"}, False),
+    ],
+)
+def test_a_rule_passes_fails_or_says_nothing(name: str, fields: dict[str, str], passed: bool | None) -> None:
+    assert outcome(name, fields) is passed
+
+
+def test_lines_add_up_to_the_total_without_tax_or_with_it() -> None:
+    lines = [{"amount": "60.00"}, {"amount": "40.00"}]
+    assert outcome("lines_add_up", {"subtotal": "100.00", "total": "119.00"}, line_items=lines) is True
+    assert outcome("lines_add_up", {"subtotal": "84.03", "total": "100.00"}, line_items=lines) is True
+    assert (
+        outcome("lines_add_up", {"subtotal": "90.00", "total": "95.00", "allowances": "10.00"}, line_items=lines)
+        is True
+    )
+    assert outcome("lines_add_up", {"subtotal": "90.00", "total": "95.00"}, line_items=lines) is False
+
+
+def test_a_row_that_was_not_read_whole_makes_a_sum_unknown() -> None:
+    lines = [{"amount": "60.00"}, {"description": "something"}]
+    assert outcome("lines_add_up", {"subtotal": "90.00", "total": "95.00"}, line_items=lines) is None
+    assert outcome("lines_add_up", {"subtotal": "90.00", "total": "95.00"}, line_items=[]) is None
+
+
+def test_each_value_learns_what_it_passed_and_failed() -> None:
+    checked = check(extracted(INVOICE, {"subtotal": "100.00", "tax": "19.00", "total": "120.00"}), INVOICE)
+    assert checked.fields["total"].failed == ("total_adds_up",)
+    assert "tax_below_total" in checked.fields["tax"].passed
+    (told,) = [one for one in checked.checks if one.name == "total_adds_up"]
+    assert told.message == (
+        "The total is the total without tax plus the tax. Here: subtotal + tax = 119.00, total = 120.00."
+    )
+
+
+def test_what_is_required_and_missing_is_told() -> None:
+    checked = check(extracted(INVOICE, {"total": "1.00", "currency": "EUR"}), INVOICE)
+    missing = {one.fields[0] for one in checked.checks if one.name == "required"}
+    assert missing == {"invoice_number", "issue_date", "seller_name"}
+
+
+@pytest.mark.parametrize(
+    ("field", "good", "bad", "name"),
+    [
+        ("code: {type: identifier, pattern: 'A-[0-9]+'}", "A-12", "A-12x", "pattern"),
+        ("code: {type: enum, enum: [red, blue]}", "red", "green", "enum"),
+        ("code: {type: number, minimum: 1, maximum: 5}", "5", "5.1", "range"),
+        ("code: date", "2026-02-28", "2026-02-30", "type"),
+        ("code: iban", "DE89370400440532013000", "DE89370400440532013001", "type"),
+        ("code: currency", "EUR", "XXQ", "type"),
+        ("code: count", "3", "3.5", "type"),
+        ("code: time", "23:59:00", "24:00:00", "type"),
+    ],
+)
+def test_a_value_is_held_against_its_field(field: str, good: str, bad: str, name: str) -> None:
+    schema = parse_schema("fields:\n  " + field)
+    assert not check(extracted(schema, {"code": good}), schema).fields["code"].failed
+    checked = check(extracted(schema, {"code": bad}), schema)
+    assert name in checked.fields["code"].failed
+    assert any(one.name == name and not one.passed and bad in one.message for one in checked.checks)
+
+
+def test_a_corrected_value_is_judged_afresh_and_other_checks_stay() -> None:
+    extraction = extracted(INVOICE, {"subtotal": "100.00", "tax": "19.00", "total": "120.00"})
+    extraction = Extraction(
+        **{
+            **{name: getattr(extraction, name) for name in extraction.__dataclass_fields__},
+            "checks": (Check(name="page_agrees", passed=True, message="as printed", fields=("total",)),),
+        }
+    )
+    once = check(extraction, INVOICE)
+    again = check(once, INVOICE)
+    assert again == once
+    assert "page_agrees" in [one.name for one in again.checks]
+
+
+def test_the_tolerance_can_be_set_from_outside() -> None:
+    extraction = extracted(INVOICE, {"subtotal": "100.00", "tax": "19.00", "total": "119.40"})
+    assert "total_adds_up" in check(extraction, INVOICE).fields["total"].failed
+    assert "total_adds_up" in check(extraction, INVOICE, tolerance=Decimal("0.5")).fields["total"].passed
+
+
+def test_cells_are_checked_by_their_columns() -> None:
+    checked = check(extracted(INVOICE, {}, tax_lines=[{"rate": "190", "amount": "1.00"}]), INVOICE)
+    assert checked.rows["tax_lines"][0]["rate"].failed == ("range",)
+
+
+CENTS = st.integers(min_value=-10_000_000, max_value=10_000_000).map(lambda cents: Decimal(cents) / 100)
+
+
+@settings(max_examples=60)
+@given(subtotal=CENTS, tax=CENTS, away=st.integers(min_value=-5, max_value=5))
+def test_money_is_compared_exactly_to_the_cent(subtotal: Decimal, tax: Decimal, away: int) -> None:
+    total = subtotal + tax + Decimal(away) / 100
+    fields = {"subtotal": f"{subtotal:.2f}", "tax": f"{tax:.2f}", "total": f"{total:.2f}"}
+    assert outcome("total_adds_up", fields) is (abs(away) <= 2)
+
+
+@pytest.mark.parametrize(
+    ("rule", "passed"),
+    [
+        ("delivered - ordered <= 30", True),
+        ("ordered + 30 >= delivered", True),
+        ("delivered > '2026-01-20'", False),
+        ("kind in ['a', 'B']", True),
+        ("not (kind == 'c') and price > 1", True),
+        ("price / 0 == 1", None),
+        ("missing is null", True),
+        ("missing == 1 or price == 2.5", True),
+        ("missing == 1 and price == 2.5", None),
+        ("count(lines) == 2", True),
+        ("max(price, 9) == 9", True),
+        ("round(price * 3, 1) == 7.5", True),
+    ],
+)
+def test_the_language_of_rules_knows_days_words_and_what_is_missing(rule: str, passed: bool | None) -> None:
+    schema = parse_schema(
+        "fields: {ordered: date, delivered: date, kind: text, price: amount, missing: number}\n"
+        f'tables: {{lines: {{columns: {{a: text}}}}}}\nrules:\n  rule: {{holds: "{rule}", tolerance: 0}}'
+    )
+    found = extracted(
+        schema,
+        {"ordered": "2026-01-01", "delivered": "2026-01-15", "kind": "b", "price": "2.50"},
+        lines=[{"a": "x"}, {"a": "y"}],
+    )
+    assert next((one.passed for one in check(found, schema).checks if one.name == "rule"), None) is passed

@@ -1,0 +1,72 @@
+"""Types of documents: papers in six languages are told apart, and whatever comes gets an answer."""
+
+import pytest
+
+from docmill.documents.reading import Format, Reading, Section, StructuredInvoice
+from docmill.extraction.classification import Classifier, DocumentType, classify, features, shipped
+from docmill.extraction.type_training import TypedDocument, fit_types
+from docmill.testing.paper_readings import paper, papers
+
+
+@pytest.mark.parametrize(
+    ("kind", "language", "reading"),
+    [pytest.param(*each, id=f"{n}-{each[0]}-{each[1]}") for n, each in enumerate(papers())],
+)
+def test_a_paper_is_told_by_its_title_and_its_words(kind: str, language: str, reading: Reading) -> None:
+    assert classify(reading, shipped()).type.value == kind
+
+
+def test_the_schema_follows_the_type() -> None:
+    by_kind = {kind: classify(reading, shipped()).schema for kind, _, reading in papers()}
+    assert by_kind["invoice"] == by_kind["credit_note"] == "invoice"
+    assert by_kind["receipt"] == "receipt"
+
+
+def test_prose_is_something_else() -> None:
+    prose = ["the old harbour lay quiet under the morning fog and nobody spoke a word about it"] * 30
+    found = classify(paper(prose), shipped())
+    assert found.type is DocumentType.OTHER
+    assert found.schema in ("invoice", "receipt")
+
+
+def test_an_e_invoice_is_an_invoice_whatever_its_page_says() -> None:
+    reading = Reading(sha256="0", format=Format.XML, invoice=StructuredInvoice(xml="<Invoice/>", attachment=None))
+    assert classify(reading, shipped()).type is DocumentType.INVOICE
+
+
+@pytest.mark.parametrize(
+    "reading",
+    [
+        Reading(sha256="0", format=Format.PDF),
+        paper([]),
+        paper(["\u202e", "€€€ 1.1.1 ,,, …"]),
+        Reading(sha256="0", format=Format.EPUB, sections=(Section(path="a", title=None, text="Call me\n" * 9),)),
+    ],
+)
+def test_whatever_comes_has_a_type(reading: Reading) -> None:
+    found = classify(reading, shipped())
+    assert 0 <= found.confidence <= 1
+
+
+def test_an_invoice_that_names_an_order_is_an_invoice() -> None:
+    lines = [
+        "Nordlicht Handel",
+        "Rechnung",
+        "Bestellung: 4711",
+        "Lieferschein Nr. 12",
+        "Gesamtbetrag 119,00 EUR",
+        "MwSt 19,00",
+    ]
+    assert classify(paper(lines), shipped()).type is DocumentType.INVOICE
+
+
+def test_a_classifier_can_be_written_down_and_read_again() -> None:
+    typed = [
+        TypedDocument(features=features(reading), type=DocumentType(kind), group=kind) for kind, _, reading in papers()
+    ]
+    fitted = fit_types(typed)
+    again = Classifier.from_json(fitted.as_json())
+    for document in typed[:10]:
+        one, two = fitted.probabilities(document.features), again.probabilities(document.features)
+        assert all(one[kind] == pytest.approx(two[kind], abs=1e-3) for kind in one)
+        assert sum(one.values()) == pytest.approx(1)

@@ -1,0 +1,108 @@
+"""Dates are understood in many languages and orders; what can be read in two ways says so."""
+
+from datetime import date
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from docmill.extraction.values.dates import DateOrder, find_dates, find_times, guess_order, parse_date
+from docmill.extraction.values.months import NAMES
+
+DAYS = st.dates(min_value=date(1980, 1, 1), max_value=date(2060, 12, 31))
+
+
+@pytest.mark.parametrize("language", NAMES)
+@settings(max_examples=15)
+@given(day=DAYS)
+def test_a_month_by_name_is_read_in_every_language(language: str, day: date) -> None:
+    name = NAMES[language][day.month - 1]
+    assert parse_date(f"{day.day}. {name} {day.year}") == day
+    assert parse_date(f"{day.day:02} {name.upper()} {day.year} 14:05") == day
+    assert parse_date(f"{name.capitalize()} {day.day}, {day.year}") == day
+
+
+@pytest.mark.parametrize(
+    ("form", "order"),
+    [
+        ("%d.%m.%Y", DateOrder.DMY),
+        ("%d/%m/%Y", DateOrder.DMY),
+        ("%d-%m-%Y", DateOrder.DMY),
+        ("%d/%m/%y", DateOrder.DMY),
+        ("%m/%d/%Y", DateOrder.MDY),
+        ("%m-%d-%y", DateOrder.MDY),
+        ("%Y-%m-%d", DateOrder.YMD),
+        ("%Y/%m/%d", DateOrder.YMD),
+        ("%Y.%m.%d", DateOrder.YMD),
+        ("%Y%m%d", DateOrder.YMD),
+        ("%Y年%m月%d日", DateOrder.YMD),
+        ("%d %b %Y", None),
+        ("%d-%b-%y", None),
+        ("%b %d, %Y", None),
+        ("%d%b%Y", None),
+    ],
+)
+@settings(max_examples=25)
+@given(day=DAYS)
+def test_a_date_in_any_form_is_read_back(form: str, order: DateOrder | None, day: date) -> None:
+    assert parse_date(day.strftime(form), order=order) == day
+
+
+def test_a_date_that_can_be_read_in_two_ways_gives_both() -> None:
+    (found,) = find_dates("05/03/2018")
+    assert found.candidates == (date(2018, 3, 5), date(2018, 5, 3))
+    assert found.among(DateOrder.MDY) == date(2018, 5, 3)
+    (hinted,) = find_dates("05/03/2018", order=DateOrder.MDY)
+    assert hinted.value == date(2018, 5, 3)
+
+
+def test_points_are_not_american() -> None:
+    (found,) = find_dates("05.03.2018")
+    assert found.candidates == (date(2018, 3, 5),)
+
+
+def test_the_order_is_guessed_from_dates_that_leave_no_doubt() -> None:
+    assert guess_order(["05/03/2018", "25/12/2018"]) is DateOrder.DMY
+    assert guess_order(["05/03/2018", "12/25/2018"]) is DateOrder.MDY
+    assert guess_order(["05/03/2018", "5 March 2018", "2018-01-01"]) is None
+    assert guess_order(["25/12/2018", "12/25/2018"]) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "day"),
+    [
+        ("25/12/201812:30", date(2018, 12, 25)),
+        ("25/12/1812:30:11", date(2018, 12, 25)),
+        ("Datum: 1. März 2020 Nr. 12", date(2020, 3, 1)),
+        ("5 de marzo de 2018", date(2018, 3, 5)),
+        ("1er août 2019", date(2019, 8, 1)),
+        ("Monday, March 5th, 2018", date(2018, 3, 5)),
+        ("5th of March 2018", date(2018, 3, 5)),
+        ("05 / 03 / 2018", date(2018, 3, 5)),
+    ],
+)
+def test_dates_are_found_among_other_words(text: str, day: date) -> None:
+    assert parse_date(text) == day
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "May 2018", "31.02.2020", "1.234.56", "12.50 13.00", "192.168.10.20", "2018", "45/13/2018", "1234567890"],
+)
+def test_what_is_not_a_date_is_not_taken_for_one(text: str) -> None:
+    assert parse_date(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "clock"),
+    [("14:05", "14:05:00"), ("2:05 PM", "14:05:00"), ("12:05:09 am", "00:05:09"), ("9h30", "09:30:00")],
+)
+def test_times_are_kept_on_a_clock_of_24_hours(text: str, clock: str) -> None:
+    assert [found[2] for found in find_times(text)] == [clock]
+
+
+@given(text=st.text(alphabet="0123456789./- :'MarFebOct,年月日", max_size=60))
+def test_no_text_makes_the_scanner_stumble(text: str) -> None:
+    for found in find_dates(text):
+        assert 0 <= found.start < found.end <= len(text)
+        assert found.candidates

@@ -1,0 +1,248 @@
+"""Outputs can be asked in SQL and exported, and nothing else can be reached on the way."""
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from docmill.model.errors import NotFound
+from docmill.outputs import gathering
+from docmill.outputs.exporting import Choice, Export, ExportFormat
+from docmill.outputs.gathering import NothingYet, OutputDamaged, gather
+from docmill.outputs.places import OutputSettings
+from docmill.outputs.querying import Outputs, QueryInvalid
+from docmill.outputs.writing import write
+from docmill.testing import papers
+
+from .samples import CAME_IN, Facts, extraction, found
+
+INVOICE = papers.invoice_pdf(1, language="de", items=3)
+RECEIPT = papers.receipt_image(2)
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> OutputSettings:
+    return filled(tmp_path)
+
+
+def filled(folder: Path) -> OutputSettings:
+    """An invoice, a receipt that came a day later, and a copy of the invoice."""
+    settings = OutputSettings(root=folder / "out's")
+    write(extraction(INVOICE), Facts(id="a1"), settings, CAME_IN)
+    later = CAME_IN + timedelta(days=1)
+    write(extraction(RECEIPT), Facts(id="b2", created_at=later), settings, later)
+    write(extraction(INVOICE), Facts(id="c3", status="duplicate", duplicate_of="a1"), settings, CAME_IN)
+    return settings
+
+
+@pytest.fixture(scope="module")
+def outputs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outputs]:
+    with Outputs(filled(tmp_path_factory.mktemp("outputs"))) as outputs:
+        yield outputs
+
+
+def one(outputs: Outputs, sql: str) -> object:
+    ((value,),) = outputs.ask(sql).rows
+    return value
+
+
+def test_there_is_a_table_for_each_kind_of_question(outputs: Outputs) -> None:
+    assert one(outputs, "SELECT count(*) FROM documents") == 3
+    assert one(outputs, "SELECT sum(total) FROM invoices WHERE status = 'completed'") == INVOICE.fields["total"]
+    assert one(outputs, "SELECT company FROM receipts") == RECEIPT.fields["company"]
+    assert (
+        one(outputs, "SELECT description FROM line_items WHERE document_id = 'a1' AND line = 2")
+        == (INVOICE.rows["line_items"][1]["description"])
+    )
+    assert (
+        one(outputs, "SELECT value FROM fields WHERE name = 'due_date' AND document_id = 'a1'")
+        == (INVOICE.fields["due_date"])
+    )
+    assert one(outputs, "SELECT confidences['total'] FROM invoices LIMIT 1") == 0.9
+    assert "tax_lines" in [view.name for view in outputs.views]
+
+
+def test_a_schema_of_ones_own_has_a_table(settings: OutputSettings) -> None:
+    from dataclasses import replace
+
+    write(replace(extraction(INVOICE), schema="parcel"), Facts(id="d4"), settings, CAME_IN)
+    with Outputs(settings) as outputs:
+        assert one(outputs, "SELECT seller_name FROM parcels") == INVOICE.fields["seller_name"]
+
+
+def test_tables_of_shipped_schemas_are_there_without_documents(tmp_path: Path) -> None:
+    settings = OutputSettings(root=tmp_path)
+    write(extraction(RECEIPT), Facts(id="b2"), settings, CAME_IN)
+    with Outputs(settings) as outputs:
+        assert outputs.ask("SELECT invoice_number, total FROM invoices").rows == ()
+
+
+FORBIDDEN = (
+    "COPY documents TO 'copied.csv'",
+    "CREATE TABLE mine AS FROM documents",
+    "DELETE FROM documents",
+    "SET memory_limit = '64GB'",
+    "INSTALL httpfs",
+    "ATTACH 'other.db'",
+    "SELECT 1; SELECT 2",
+    "SELECT * FROM 'secret.csv'",
+    "SELECT * FROM read_csv('secret.csv')",
+    "SELECT * FROM read_text('secret.csv')",
+    "SELECT * FROM glob('*')",
+    "SELECT * FROM read_parquet('https://example.com/x.parquet')",
+    "SELECT settings FROM settings",
+    "PRAGMA enable_external_access",
+)
+
+
+@pytest.mark.parametrize("sql", FORBIDDEN)
+def test_nothing_but_the_outputs_can_be_reached(
+    outputs: Outputs, sql: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("secret.csv").write_text("secret\n1\n")
+    with pytest.raises(QueryInvalid):
+        outputs.ask(sql)
+    assert not Path("copied.csv").exists()
+    assert one(outputs, "SELECT count(*) FROM documents") == 3
+
+
+@pytest.mark.parametrize(
+    ("sql", "told"),
+    [
+        ("SELECT toal FROM invoices", "total"),
+        ("SELECT * FROM invoice", "invoices"),
+        ("SELEC 1", "syntax error"),
+        ("", "single SELECT"),
+        ("SELECT now()", "Cast it"),
+    ],
+)
+def test_a_mistake_is_told_with_its_remedy(outputs: Outputs, sql: str, told: str) -> None:
+    with pytest.raises(QueryInvalid, match=told):
+        outputs.ask(sql)
+
+
+def test_more_rows_than_asked_for_are_noticed(outputs: Outputs) -> None:
+    assert len(outputs.ask("FROM documents", limit=2).rows) == 2
+    assert not outputs.ask("FROM documents", limit=2).complete
+    assert outputs.ask("FROM documents", limit=3).complete
+
+
+def test_where_there_is_nothing_yet_it_is_said_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(NothingYet, match="docmill process"):
+        gather(OutputSettings(root=tmp_path), None)
+
+
+def test_a_damaged_file_is_named(settings: OutputSettings) -> None:
+    damaged = next(settings.root.rglob("b2.parquet"))
+    damaged.write_bytes(b"PAR1 no more")
+    with pytest.raises(OutputDamaged, match=r"b2\.parquet"):
+        gather(settings, None)
+
+
+def test_what_was_read_before_is_not_read_again_and_changes_are_seen(
+    settings: OutputSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gathering, "_WORTH_KEEPING", 2)
+    monkeypatch.setattr(gathering, "_MOST_PARTS", 2)
+    read: list[list[str]] = []
+    pack = gathering._pack
+
+    def watched(connection: Any, files: list[str], target: Path) -> None:
+        read.append(files)
+        pack(connection, files, target)
+
+    monkeypatch.setattr(gathering, "_pack", watched)
+    cache = tmp_path / "cache"
+
+    def documents() -> list[tuple[str, str]]:
+        with gather(settings, cache) as connection:
+            rows = connection.execute("SELECT id, CAST(total AS varchar) FROM documents ORDER BY id").fetchall()
+            return [(id, total) for id, total in rows]
+
+    first = documents()
+    assert documents() == first
+    assert len(read) == 1
+    for number in range(4):
+        id = f"n{number}"
+        write(extraction(INVOICE, total=found(f"{number}.5")), Facts(id=id), settings, CAME_IN)
+        write(extraction(INVOICE, total=found(f"{number}.25")), Facts(id="a1"), settings, CAME_IN)
+        now = dict(documents())
+        assert (now["a1"], now[id]) == (f"{number}.2500", f"{number}.5000")
+    next(settings.root.rglob("b2.parquet")).unlink()
+    assert [id for id, _ in documents()] == ["a1", "c3", "n0", "n1", "n2", "n3"]
+    assert len(list(cache.rglob("*.parquet"))) <= 3
+
+
+def test_a_file_that_goes_while_it_is_looked_at_is_left_out(
+    settings: OutputSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed = gathering._listed
+
+    def and_gone(settings: OutputSettings) -> dict[str, str]:
+        found = listed(settings)
+        for file in settings.root.rglob("b2.parquet"):
+            file.unlink()
+        return found
+
+    monkeypatch.setattr(gathering, "_listed", and_gone)
+    with gather(settings, None) as connection:
+        assert connection.execute("SELECT count(*) FROM documents").fetchone() == (2,)
+
+
+def exported(settings: OutputSettings, form: ExportFormat, choice: Choice) -> str:
+    with gather(settings, None) as connection:
+        return "".join(Export(connection, choice).text(form))
+
+
+def test_a_csv_has_a_row_for_each_document_and_no_copies(settings: OutputSettings) -> None:
+    text = exported(settings, ExportFormat.CSV, Choice())
+    rows = list(csv.DictReader(io.StringIO(text, newline="")))
+    assert [row["id"] for row in rows] == ["a1", "b2"]
+    assert rows[0]["total"] == INVOICE.fields["total"]
+    assert text.count("\r\n") == 3
+    assert "line_items" not in rows[0]
+
+
+def test_line_items_are_rows_with_the_fields_of_their_document(settings: OutputSettings) -> None:
+    text = exported(settings, ExportFormat.CSV, Choice(schema="invoice", items=True, duplicates=True))
+    rows = list(csv.DictReader(io.StringIO(text, newline="")))
+    assert [(row["id"], row["line"]) for row in rows] == [(id, str(n)) for id in ("a1", "c3") for n in (1, 2, 3)]
+    assert [row["item_amount"] for row in rows[:3]] == [item["amount"] for item in INVOICE.rows["line_items"]]
+    assert {row["invoice_number"] for row in rows} == {INVOICE.fields["invoice_number"]}
+
+
+def test_no_cell_of_a_csv_is_a_formula(settings: OutputSettings) -> None:
+    evil = '=HYPERLINK("http://example.com")'
+    names = {"seller_name": evil, "buyer_name": "@SUM(A1)", "order_number": "-1+1", "total": "-5.00"}
+    fields = {name: found(value) for name, value in names.items()}
+    write(extraction(INVOICE, **fields), Facts(id="d4", file_name="+cmd.pdf"), settings, CAME_IN)
+    text = exported(settings, ExportFormat.CSV, Choice(schema="invoice"))
+    row = next(row for row in csv.DictReader(io.StringIO(text, newline="")) if row["id"] == "d4")
+    assert row["seller_name"] == f"'{evil}"
+    assert (row["buyer_name"], row["order_number"], row["file_name"]) == ("'@SUM(A1)", "'-1+1", "'+cmd.pdf")
+    assert row["total"] == "-5.00"
+
+
+def test_json_and_lines_of_json_hold_tables_too(settings: OutputSettings) -> None:
+    records = json.loads(exported(settings, ExportFormat.JSON, Choice()))
+    lines = [json.loads(line) for line in exported(settings, ExportFormat.JSONL, Choice()).splitlines()]
+    assert records == lines
+    assert records[0]["line_items"][0]["description"] == INVOICE.rows["line_items"][0]["description"]
+    assert records[0]["confidences"]["total"] == 0.9
+    assert exported(settings, ExportFormat.JSON, Choice(since=CAME_IN + timedelta(days=9))) == "[]\n"
+
+
+def test_only_what_came_in_since_is_exported(settings: OutputSettings) -> None:
+    records = json.loads(exported(settings, ExportFormat.JSON, Choice(since=CAME_IN + timedelta(hours=1))))
+    assert [record["id"] for record in records] == ["b2"]
+
+
+def test_a_schema_that_no_document_has_is_named(settings: OutputSettings) -> None:
+    with pytest.raises(NotFound, match="There are: invoice, receipt"):
+        exported(settings, ExportFormat.CSV, Choice(schema="invoise"))
