@@ -26,6 +26,7 @@ from docmill.model.callbacks import CallbackOutcome
 from docmill.model.documents import DocumentStatus
 from docmill.model.ids import DEFAULT_ORG, new_id
 from docmill.model.issues import IssueSeverity, IssueStatus
+from docmill.model.review import FieldState, ReviewStatus, SlaState
 from docmill.model.statuses import (
     JOB_TRANSITIONS,
     STEP_TRANSITIONS,
@@ -52,6 +53,9 @@ CHECKED: dict[tuple[str, str], type[StrEnum]] = {
     ("ai_calls", "outcome"): CallOutcome,
     ("ai_breakers", "state"): BreakerState,
     ("documents", "status"): DocumentStatus,
+    ("review_items", "status"): ReviewStatus,
+    ("review_items", "sla_state"): SlaState,
+    ("extracted_fields", "state"): FieldState,
 }
 
 

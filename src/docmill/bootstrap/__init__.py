@@ -21,6 +21,7 @@ from docmill.bootstrap.meanings import (
     open_blobs,
     output_settings,
     retry_policy,
+    review_reading,
     schema_overrides,
 )
 from docmill.model.errors import DocmillError
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from docmill.services.jobs import Jobs
     from docmill.services.models import ModelUse
     from docmill.services.processing import Processing
+    from docmill.services.review import Review
     from docmill.services.templates import Templates
     from docmill.steps.document_work import DocumentWork
     from docmill.templates.catalogue import Catalogue
@@ -62,6 +64,7 @@ __all__ = [
     "output_settings",
     "plugin_modules",
     "retry_policy",
+    "review_reading",
     "schema_overrides",
 ]
 
@@ -173,6 +176,20 @@ class App:
         return Issues(self.database, self.bell)
 
     @cached_property
+    def review(self) -> "Review":
+        """What people look at and decide."""
+        from docmill.services.ordering import outputs_template
+        from docmill.services.review import Review
+
+        return Review(
+            self.database,
+            self.bell,
+            review_reading(self.settings, lambda: self.blobs),
+            lambda: outputs_template(self.templates, self.catalogue).id,
+            claim_for=self.settings.review.claim_for,
+        )
+
+    @cached_property
     def model_use(self) -> "ModelUse":
         """What models were asked and what it cost."""
         from docmill.services.models import ModelUse
@@ -202,6 +219,7 @@ class App:
         from docmill.engine.pools import PoolSettings
         from docmill.engine.worker import Worker, WorkerSettings, default_pools
         from docmill.prompts.store import resolve
+        from docmill.services.review_chores import ReviewChores
 
         settings = self.settings
         pools = {pool.name: pool for pool in default_pools()}
@@ -223,7 +241,7 @@ class App:
                 children=ChildSettings(**children),
                 drain_seconds=settings.drain_seconds,
                 retention=settings.retention.jobs,
-                chores=(self.documents.chores,),
+                chores=(self.documents.chores, ReviewChores(self.database)),
             ),
             resolve,
             models=self.models,
@@ -260,6 +278,8 @@ class App:
             self.batches.close()
         if "issues" in self.__dict__:
             self.issues.close()
+        if "review" in self.__dict__:
+            self.review.close()
         if "bell" in self.__dict__:
             self.bell.close()
         self.database.close()

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from docmill.extraction.overrides import Overrides
     from docmill.outputs.places import OutputSettings
     from docmill.services.retries import RetryPolicy
+    from docmill.services.review_base import Reading
     from docmill.steps.document_work import DocumentWork
 
 
@@ -51,8 +52,9 @@ def document_work(settings: Settings, blobs: "Callable[[], Blobs]") -> "Document
     from datetime import UTC, datetime
 
     from docmill.documents.limits import Limits
-    from docmill.steps.document_work import DocumentWork
+    from docmill.steps.document_work import DocumentWork, ReviewPolicy
 
+    review = settings.review
     return DocumentWork(
         blobs=blobs,
         clock=lambda: datetime.now(UTC),
@@ -62,6 +64,12 @@ def document_work(settings: Settings, blobs: "Callable[[], Blobs]") -> "Document
         originals_expire_after=settings.storage.originals_expire_after,
         outputs=output_settings(settings),
         options=extraction_options(settings),
+        review=ReviewPolicy(
+            of_duplicates=review.duplicates == "create",
+            auto_approve=review.auto_approve,
+            assign=review.assign,
+            sla=review.sla,
+        ),
         abreast=settings.children.count or os.cpu_count() or 1,
     )
 
@@ -144,6 +152,41 @@ def retry_policy(settings: Settings) -> "RetryPolicy":
     from docmill.services.retries import RetryPolicy
 
     return RetryPolicy(**settings.processing.retry.model_dump())
+
+
+def review_reading(settings: Settings, blobs: "Callable[[], Blobs]") -> "Reading":
+    """Where review finds extractions and schemas. A blob is what its key says, so what was read is kept."""
+    from functools import lru_cache
+
+    from docmill.documents.blobs import BlobMissing
+    from docmill.extraction.overrides import apply_overrides
+    from docmill.extraction.result import Extraction
+    from docmill.extraction.schema import FieldSchema, load_schema
+    from docmill.extraction.schema_text import parse_schema
+    from docmill.model.errors import NotFound
+    from docmill.services.review_base import Reading
+    from docmill.steps.document_children import unpack
+
+    @lru_cache(maxsize=32)
+    def extraction(key: str) -> Extraction | None:
+        try:
+            return Extraction.from_json(unpack(blobs().read(key)))
+        except BlobMissing:
+            return None
+
+    @lru_cache(maxsize=64)
+    def schema(name: str, file: str | None) -> FieldSchema | None:
+        try:
+            if file is None:
+                found = load_schema(name, settings.schema_folders)
+            else:
+                text = blobs().read(file).decode("utf-8", errors="surrogateescape")
+                found = parse_schema(text, source=name, name=name)
+        except (NotFound, BlobMissing):
+            return None
+        return apply_overrides(found, schema_overrides(settings))
+
+    return Reading(extraction=extraction, schema=schema)
 
 
 def extraction_options(settings: Settings) -> dict[str, object]:

@@ -40,6 +40,12 @@ class Conflict(DocmillError):
     code = "conflict"
 
 
+class Forbidden(DocmillError):
+    """Whoever acts is not allowed to do this; the message names the permission."""
+
+    code = "forbidden"
+
+
 class AlreadyActive(Conflict):
     """The entity has an active job of this template; there is at most one at a time."""
 

@@ -84,3 +84,15 @@ def processing_template(
     if stored.digest == wanted.digest or not differ_in_policy_only(templates.plan(stored.id), wanted.plan):
         return stored
     return templates.register(wanted)
+
+
+def outputs_template(templates: Templates, catalogue: Catalogue) -> TemplateVersion:
+    """The organisation's template for the outputs of reviewed documents: its own, or the shipped one."""
+    from docmill.services.review_decisions import OUTPUTS
+    from docmill.templates.compile import compile_template
+    from docmill.templates.shipped import shipped_text
+
+    try:
+        return templates.find(OUTPUTS)
+    except NotFound:
+        return templates.register(compile_template(shipped_text(OUTPUTS), catalogue=catalogue, source=OUTPUTS))

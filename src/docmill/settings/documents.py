@@ -96,6 +96,10 @@ class ReviewSection(Section):
     """What people are asked to look at."""
 
     duplicates: Literal["link", "create"] = "link"
+    auto_approve: bool = False
+    assign: bool = False
+    sla: Annotated[Length | None, Field(gt=timedelta(0))] = timedelta(hours=24)
+    claim_for: Annotated[Length, Field(gt=timedelta(0), le=timedelta(days=30))] = timedelta(minutes=30)
 
 
 class OutputSection(Section):

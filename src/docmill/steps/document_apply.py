@@ -28,6 +28,14 @@ def complete(ctx: ApplyContext, result: Mapping[str, Any]) -> None:
     document_rows.complete(ctx, result)
 
 
+@processor(SERVICE, "review_outputs")
+def review_outputs(ctx: ApplyContext, result: Mapping[str, Any]) -> None:
+    """The outputs say what a person decided, and the document's result too."""
+    from docmill.steps import document_rows
+
+    document_rows.review_outputs(ctx, result)
+
+
 @entity_loader("document")
 def load_document(db: Database, entity_id: str) -> Mapping[str, object] | None:
     """The document with all its columns, and what is known of its bytes."""

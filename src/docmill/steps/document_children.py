@@ -207,20 +207,57 @@ def save(
     out: str | None,
     workshop: str,
     schema: str | SchemaText | None = None,
+    options: Mapping[str, Any] | None = None,
+    *,
+    recheck: bool = False,
 ) -> dict[str, Any]:
     """Write the outputs of a document, with the values that people decided in their places.
 
     The day in their paths is the one when the document came in: it is the same at every attempt. A schema that came as
-    a file is needed for the types of columns; others are found by name.
+    a file is needed for the types of columns; others are found by name. With `options`, what reviewers are shown is
+    answered too; with `recheck`, the rules of the schema are held against the decided values.
     """
+    from docmill.extraction.checks import check
     from docmill.extraction.locking import with_locked
     from docmill.extraction.schema import FieldSchema
     from docmill.outputs.writing import write
 
     found = load_extraction(extraction)
     kept = with_locked(found, document.locked)
+    if recheck and (known := _known_schema(schema or found.schema, options or {})) is not None:
+        kept = check(kept, known)
     asked = _schema(schema)
     types = asked if isinstance(asked, FieldSchema) else None
     paths = write(kept, document, settings.into(out), document.created_at, schema=types)
     answer = stored_extraction(kept, workshop) if kept is not found else {"file": None, "summary": summary_of(found)}
-    return {**answer, "outputs": [str(path) for path in paths]}
+    review = None if options is None or recheck else _reviewed(found, schema, options)
+    return {**answer, "outputs": [str(path) for path in paths], "review": review}
+
+
+def rewrite(
+    extraction: str,
+    document: Facts,
+    settings: "OutputSettings",
+    out: str | None,
+    workshop: str,
+    schema: str | SchemaText | None,
+    options: Mapping[str, Any],
+) -> dict[str, Any]:
+    """As `save`, once a person has decided: the rules are held against the decided values."""
+    return save(extraction, document, settings, out, workshop, schema, options, recheck=True)
+
+
+def _reviewed(found: "Extraction", schema: str | SchemaText | None, options: Mapping[str, Any]) -> dict[str, Any]:
+    from docmill.review.fields import found_in
+
+    return found_in(found, _known_schema(schema or found.schema, options)).as_json()
+
+
+def _known_schema(schema: str | SchemaText, options: Mapping[str, Any]) -> "FieldSchema | None":
+    """A schema as this installation has it; None if nobody has it any more."""
+    from docmill.model.errors import NotFound
+
+    try:
+        return _chosen(schema, options)
+    except NotFound:
+        return None

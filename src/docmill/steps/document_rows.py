@@ -18,6 +18,7 @@ from docmill.model.documents import DocumentStatus, leading_to
 from docmill.model.errors import Deferred, NotFound
 from docmill.model.ids import is_id
 from docmill.plugin import ApplyContext, Database
+from docmill.review.rows import review
 
 _CACHE = processed_documents.c
 _DONE = (
@@ -37,8 +38,21 @@ def _moving(status: DocumentStatus, *columns: str) -> Any:
     )
 
 
+def _ending(status: DocumentStatus) -> Any:
+    """Likewise, if nobody has fixed a value since its outputs were written."""
+    seen = documents.c.locked == bindparam("locked_seen", type_=documents.c.locked.type)
+    return _moving(status, *_DONE).where(seen)
+
+
 _BEGIN = _moving(DocumentStatus.PROCESSING, "error_code", "error_message", "finished_at")
-_END = {status: _moving(status, *_DONE) for status in (DocumentStatus.COMPLETED, DocumentStatus.DUPLICATE)}
+_END = {status: _ending(status) for status in (DocumentStatus.COMPLETED, DocumentStatus.DUPLICATE)}
+_REWRITTEN = (
+    update(documents)
+    .where(documents.c.id == bindparam("the_id"), documents.c.org_id == bindparam("the_org"))
+    .where(documents.c.locked == bindparam("locked_seen", type_=documents.c.locked.type))
+    .values(extraction_key=bindparam("extraction_key"), outputs=bindparam("outputs"))
+)
+_LOCKED = select(documents.c.locked).where(documents.c.id == bindparam("the_id"))
 _KEY = select(*(documents.c[name] for name in ASKED)).where(documents.c.id == bindparam("the_id"))
 
 _CHANGING = ("document_id", "job_id", "extraction_key", "created_at", "completed_at", "expires_at")
@@ -128,8 +142,20 @@ def complete(ctx: ApplyContext, result: Mapping[str, Any]) -> None:
         "locked": result["locked"],
         "original_expires_at": _later(ctx.now, result["original_expires_after"]),
         "finished_at": ctx.now,
+        "locked_seen": result["locked_seen"],
     }
     _move(ctx, _END[DocumentStatus.DUPLICATE if hit else DocumentStatus.COMPLETED], values)
+    if result["review"] is not None:
+        review(
+            ctx.db,
+            _kind(ctx),
+            org_id=ctx.org_id,
+            document_id=ctx.entity_id,
+            job_id=ctx.job_id,
+            metadata=ctx.metadata,
+            result=result,
+            now=ctx.now,
+        )
     if hit:
         return
     expires_at = _later(ctx.now, result["cache_ttl"])
@@ -137,8 +163,25 @@ def complete(ctx: ApplyContext, result: Mapping[str, Any]) -> None:
     ctx.db.execute(_UPSERTS[_kind(ctx), "mine"], row | {"me": ctx.entity_id})
 
 
+def review_outputs(ctx: ApplyContext, result: Mapping[str, Any]) -> None:
+    """The outputs say what a person decided, and the document's result too."""
+    written = {name: result[name] for name in ("extraction_key", "outputs", "locked_seen")}
+    if not ctx.db.execute(_REWRITTEN, {"the_id": ctx.entity_id, "the_org": ctx.org_id, **written}).rowcount:
+        _refuse(ctx, result["locked_seen"])
+
+
+def _refuse(ctx: ApplyContext, locked_seen: Any) -> None:
+    locked = ctx.db.execute(_LOCKED, {"the_id": ctx.entity_id}).scalar()
+    if locked is not None and locked != locked_seen:
+        # Somebody fixed a value between the look and now: write them again, with it.
+        raise Deferred("A person has just decided a value of this document.", delay=0.2)
+    raise NotFound(f"Document {ctx.entity_id} is gone, or has come to another end.")
+
+
 def _move(ctx: ApplyContext, statement: Any, values: Mapping[str, Any]) -> None:
     if not ctx.db.execute(statement, {"the_id": ctx.entity_id, "the_org": ctx.org_id, **values}).rowcount:
+        if "locked_seen" in values:
+            _refuse(ctx, values["locked_seen"])
         raise NotFound(f"Document {ctx.entity_id} is gone, or has come to another end.")
 
 

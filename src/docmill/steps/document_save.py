@@ -8,7 +8,7 @@ from docmill.plugin import StepContext, StepType, declared, step
 from docmill.steps import document_children as children
 from docmill.steps.document_check import known
 from docmill.steps.document_extract import extracted, schema_of
-from docmill.steps.document_work import DocumentWork
+from docmill.steps.document_work import DocumentWork, ReviewPolicy
 
 OUT = "out"
 """Key of the job's metadata: the folder that outputs of this document go to."""
@@ -25,11 +25,12 @@ def save_step(work: DocumentWork) -> StepType:
         key = results["check"]["extraction"] if hit else extracted(results)["extraction"]
         path = await work.path_of(key)
         locked = {**(document["original_locked"] if hit and work.preserve_locked else {}), **document["locked"]}
-        facts = _facts(document, duplicate_of=hit, locked=locked)
-        schema = await schema_of(ctx, work)
-        saved = await ctx.cpu(
-            children.save, path, facts, work.outputs, ctx.metadata.get(OUT), str(work.blobs().workshop), schema
-        )
+        facts = facts_of(document, duplicate_of=hit, locked=locked)
+        schema, policy = await schema_of(ctx, work), work.review
+        # What stands for a duplicate is the item of its original, unless the settings want one for each.
+        options = None if hit and not policy.of_duplicates else dict(work.options)
+        out, workshop = ctx.metadata.get(OUT), str(work.blobs().workshop)
+        saved = await ctx.cpu(children.save, path, facts, work.outputs, out, workshop, schema, options)
         if saved["file"] is not None:
             key = await work.adopt(saved)
         expiry, ttl = work.originals_expire_after, work.cache_ttl
@@ -39,6 +40,8 @@ def save_step(work: DocumentWork) -> StepType:
             "reading": document["reading_of_hit"] if hit else results["read"]["reading"],
             "outputs": saved["outputs"],
             "locked": locked,
+            "locked_seen": document["locked"],
+            "review": None if saved["review"] is None else saved["review"] | asked_of(policy),
             **saved["summary"],
             "original_expires_after": None if expiry is None else expiry.total_seconds(),
             "cache_ttl": None if ttl is None else ttl.total_seconds(),
@@ -47,7 +50,14 @@ def save_step(work: DocumentWork) -> StepType:
     return declared(save, StepType)
 
 
-def _facts(document: Mapping[str, Any], *, duplicate_of: str | None, locked: Mapping[str, Any]) -> children.Facts:
+def asked_of(policy: ReviewPolicy) -> dict[str, object]:
+    """The policy as the processor finds it."""
+    sla = 0 if policy.sla is None else max(1, round(policy.sla.total_seconds()))
+    return {"auto_approve": policy.auto_approve, "assign": policy.assign, "sla": sla}
+
+
+def facts_of(document: Mapping[str, Any], *, duplicate_of: str | None, locked: Mapping[str, Any]) -> children.Facts:
+    """What its outputs say of a document."""
     status = DocumentStatus.DUPLICATE if duplicate_of else DocumentStatus.COMPLETED
     told = {name: document[name] for name in ("id", "org_id", "file_name", "sha256", "format", "created_at")}
     return children.Facts(**told, status=status, duplicate_of=duplicate_of, locked=locked)

@@ -15,6 +15,20 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewPolicy:
+    """What comes to people of what is processed."""
+
+    of_duplicates: bool = False
+    """Whether a duplicate has an item of its own; otherwise that of its original stands for it."""
+    auto_approve: bool = False
+    """Whether a document of which nothing needs a look is approved at once."""
+    assign: bool = False
+    """Whether a new item goes to the reviewer with the fewest."""
+    sla: timedelta | None = None
+    """For organisations and schemas that say nothing else."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentWork:
     """What a step may use besides its context."""
 
@@ -31,6 +45,7 @@ class DocumentWork:
     """The settings of the outputs, as `docmill.outputs` reads them."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """The settings of the extraction, as `docmill.extraction` reads them."""
+    review: ReviewPolicy = field(default_factory=ReviewPolicy)
     abreast: int = 2
     """Pages of one document that are read at the same time."""
 

@@ -8,6 +8,14 @@ from docmill.db.tables.issues import issues
 from docmill.db.tables.jobs import job_events, job_steps, jobs, step_parts
 from docmill.db.tables.metadata import metadata
 from docmill.db.tables.prompts import prompts
+from docmill.db.tables.review import (
+    extracted_fields,
+    field_history,
+    review_comments,
+    review_items,
+    review_settings,
+    reviewers,
+)
 from docmill.db.tables.templates import template_steps, templates
 from docmill.db.tables.workers import workers
 
@@ -21,6 +29,8 @@ __all__ = [
     "callbacks",
     "document_runs",
     "documents",
+    "extracted_fields",
+    "field_history",
     "issues",
     "job_events",
     "job_steps",
@@ -28,6 +38,10 @@ __all__ = [
     "metadata",
     "processed_documents",
     "prompts",
+    "review_comments",
+    "review_items",
+    "review_settings",
+    "reviewers",
     "secrets",
     "step_parts",
     "template_steps",

@@ -72,6 +72,13 @@ Index(
 )
 # Who else needs the bytes that are to be deleted.
 Index("ix_documents_original", documents.c.original_key)
+# Who shares the decisions about an original.
+Index(
+    "ix_documents_duplicate_of",
+    documents.c.duplicate_of,
+    postgresql_where=text("duplicate_of IS NOT NULL"),
+    sqlite_where=text("duplicate_of IS NOT NULL"),
+)
 
 # The row is a claim while `extraction_key` is null: one document at a time is processed for a key, and its job is the
 # proof that somebody still works on it.

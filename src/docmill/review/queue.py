@@ -1,0 +1,224 @@
+"""The queue as SQL: what has become due, who is first, and the claim that only one can make.
+
+Due times, the ends of claims and those of postponements are moments that pass without anybody writing. Whoever reads
+the queue therefore first writes down what has passed (`settle`); a chore does the same, so there is rarely anything
+to write. After that the order of every class is that of its index.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from sqlalchemy import (
+    CTE,
+    BigInteger,
+    Double,
+    Integer,
+    Row,
+    Select,
+    String,
+    Update,
+    and_,
+    bindparam,
+    exists,
+    func,
+    or_,
+    select,
+    text,
+    union_all,
+    update,
+)
+
+from docmill.db.tables import review_items
+from docmill.db.tables.review import QUEUED, UNDECIDED
+from docmill.db.types import IdType, UtcTime
+from docmill.model.review import ReviewStatus, SlaState
+from docmill.review.assignment import Executes
+from docmill.review.priority import OVERDUE, place_below, priority_at
+
+FIRST_LOOK = 16
+"""Items looked at in each class; more only if others hold all of them."""
+
+_C = review_items.c
+_ORG, _NOW = bindparam("org", type_=IdType()), bindparam("now", type_=UtcTime())
+_CLASS, _MOST = bindparam("queue_class", type_=BigInteger()), bindparam("most", type_=Integer())
+_WHOM = bindparam("whom", type_=String())
+_QUEUED, _OPEN = text(QUEUED), text(UNDECIDED)
+
+
+class Ranked(NamedTuple):
+    """An item and its priority at the moment of the look."""
+
+    priority: float
+    id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled:
+    """Items whose moment had passed: their ids."""
+
+    expired: Mapping[str, str] = field(default_factory=dict)
+    """Whose claims ended, and who had them."""
+    resumed: Sequence[str] = ()
+    at_risk: Sequence[str] = ()
+    overdue: Sequence[str] = ()
+
+
+_EXPIRED = and_(text(f"status = '{ReviewStatus.IN_REVIEW}'"), _C.claim_expires_at <= _NOW)
+_BACK = _C.postponed_until <= _NOW
+_TIMED = _C.sla_at <= _NOW
+
+
+def _due_ids(condition: Any) -> Select[Any]:
+    """In one order for all, so that two who settle at the same moment queue instead of deadlocking."""
+    return select(_C.id).where(condition, _C.org_id == _ORG).order_by(_C.id).with_for_update()
+
+
+def _settling(condition: Any, **values: Any) -> Any:
+    # The condition once more: whoever was waited for may have done it.
+    write = update(review_items).where(_C.id.in_(_due_ids(condition)), condition)
+    return write.values(values).returning(_C.id)
+
+
+NOBODY: Mapping[str, Any] = {"claimed_by": "", "claimed_at": None, "claim_expires_at": None}
+"""The columns of a claim when there is none."""
+
+DUE_ORGS = union_all(*(select(_C.org_id).where(condition) for condition in (_EXPIRED, _BACK, _TIMED)))
+_ANYTHING = select(or_(*(exists(select(1).where(each, _C.org_id == _ORG)) for each in (_EXPIRED, _BACK, _TIMED))))
+_HELD = select(_C.id, _C.claimed_by).where(_EXPIRED, _C.org_id == _ORG)
+_EXPIRE = _settling(
+    _EXPIRED, status=ReviewStatus.PENDING.value, version=_C.version + 1, updated_at=_C.claim_expires_at, **NOBODY
+)
+_RESUME = _settling(_BACK, postponed_until=None)
+_PASS = _settling(
+    and_(_TIMED, _C.due_at <= _NOW),
+    queue_class=OVERDUE,
+    place=-_C.standing,
+    sla_state=SlaState.OVERDUE.value,
+    sla_at=None,
+)
+_WARN = _settling(and_(_TIMED, _C.due_at > _NOW), sla_state=SlaState.AT_RISK.value, sla_at=_C.due_at)
+
+
+def anything_due(db: Executes, org_id: str, now: datetime) -> bool:
+    """Whether a moment has passed that nobody has written down."""
+    return bool(db.execute(_ANYTHING, {"org": org_id, "now": now}).scalar_one())
+
+
+def settle(db: Executes, org_id: str, now: datetime) -> Settled:
+    """Write down what has passed: claims that ended, postponements, due times."""
+    about = {"org": org_id, "now": now}
+    held = {row.id: row.claimed_by for row in db.execute(_HELD, about)}
+    expired = {item: held.get(item, "") for item in db.execute(_EXPIRE, about).scalars()}
+    resumed, overdue, at_risk = (tuple(db.execute(each, about).scalars()) for each in (_RESUME, _PASS, _WARN))
+    return Settled(expired=expired, resumed=resumed, overdue=overdue, at_risk=at_risk)
+
+
+def _classes(condition: Any, *wanted: Any) -> Select[Any]:
+    """The classes that there are, by hopping from one to the next in the index: few, among however many items."""
+    first = select(func.min(_C.queue_class).label("queue_class")).where(condition, *wanted)
+    hops: CTE = first.cte("classes", recursive=True)
+    following = (
+        select(func.min(_C.queue_class))
+        .where(condition, *wanted, _C.queue_class > hops.c.queue_class)
+        .correlate(hops)
+        .scalar_subquery()
+    )
+    hops = hops.union_all(select(following).where(hops.c.queue_class.is_not(None)))
+    return select(hops.c.queue_class).where(hops.c.queue_class.is_not(None))
+
+
+def _heads(condition: Any, *wanted: Any) -> Select[Any]:
+    return (
+        select(_C.id, _C.queue_class, _C.place)
+        .where(condition, *wanted, _C.queue_class == _CLASS)
+        .order_by(_C.place, _C.id)
+        .limit(_MOST)
+    )
+
+
+def _behind(query: Select[Any]) -> Select[Any]:
+    at: Any = bindparam("at_place", type_=Double())
+    last = bindparam("last", type_=IdType())
+    return query.where(or_(_C.place > at, and_(_C.place == at, _C.id > last)))
+
+
+_MINE = (_C.org_id == _ORG, _C.assigned_to == _WHOM)
+QUEUE_CLASSES, QUEUE_HEADS = _classes(_QUEUED, *_MINE), _heads(_QUEUED, *_MINE)
+OPEN_CLASSES, OPEN_HEADS = _classes(_OPEN, _C.org_id == _ORG), _heads(_OPEN, _C.org_id == _ORG)
+OPEN_BEHIND = _behind(OPEN_HEADS)
+
+
+def first_in_queue(db: Executes, org_id: str, whom: str, now: datetime, most: int = FIRST_LOOK) -> list[Ranked]:
+    """What this reviewer may claim, best first: what is assigned to them, and what is to nobody. Settle before."""
+    found: list[Ranked] = []
+    for assigned in dict.fromkeys(("", whom)):
+        about = {"org": org_id, "whom": assigned}
+        for queue_class in db.execute(QUEUE_CLASSES, about).scalars().all():
+            rows = db.execute(QUEUE_HEADS, {**about, "queue_class": queue_class, "most": most})
+            found += [Ranked(priority_at(row.queue_class, row.place, now), row.id) for row in rows]
+    return sorted(found, key=_order)
+
+
+def open_by_priority(db: Executes, org_id: str, now: datetime, most: int, after: Ranked | None = None) -> list[Ranked]:
+    """A page of what is not decided, best first; `after`: what comes behind this one at this moment."""
+    found: list[Ranked] = []
+    about: dict[str, Any] = {"org": org_id, "most": most}
+    for queue_class in db.execute(OPEN_CLASSES, {"org": org_id}).scalars().all():
+        query, place = OPEN_HEADS, {}
+        if after is not None:
+            query = OPEN_BEHIND
+            place = {"at_place": place_below(queue_class, after.priority, now), "last": after.id}
+        rows = db.execute(query, {**about, "queue_class": queue_class, **place})
+        found += [Ranked(priority_at(row.queue_class, row.place, now), row.id) for row in rows]
+    return sorted((each for each in found if after is None or each.id != after.id), key=_order)[:most]
+
+
+def _order(ranked: Ranked) -> tuple[float, str]:
+    return -ranked.priority, ranked.id
+
+
+def _claiming() -> Update:
+    """One row, or none: somebody else holds it at this moment (passed over, never waited for), or has it."""
+    free = (
+        select(_C.id)
+        .where(_C.id == bindparam("item", type_=IdType()), _QUEUED, _C.org_id == _ORG, _C.assigned_to.in_(["", _WHOM]))
+        .with_for_update(skip_locked=True)
+        .scalar_subquery()
+    )
+    values = {
+        "status": ReviewStatus.IN_REVIEW.value,
+        "version": _C.version + 1,
+        "claimed_by": _WHOM,
+        "claimed_at": _NOW,
+        "claim_expires_at": bindparam("until", type_=UtcTime()),
+        "updated_at": _NOW,
+    }
+    return update(review_items).where(_C.id == free).values(values)
+
+
+CLAIM = _claiming().returning(review_items)
+
+
+def claim_first(db: Executes, org_id: str, whom: str, now: datetime, until: datetime) -> Row[Any] | None:
+    """Claim the best item that nobody else is claiming; None if there is none. Settle before."""
+    most, tried = FIRST_LOOK, set[str]()
+    while True:
+        found = first_in_queue(db, org_id, whom, now, most)
+        for ranked in found:
+            if ranked.id not in tried:
+                tried.add(ranked.id)
+                claimed = claim(db, org_id, ranked.id, whom, now, until)
+                if claimed is not None:
+                    return claimed
+        if len(found) < most:
+            return None
+        most *= 4
+
+
+def claim(db: Executes, org_id: str, item_id: str, whom: str, now: datetime, until: datetime) -> Row[Any] | None:
+    """Claim this item, if it waits for this reviewer or for anybody."""
+    about = {"item": item_id, "org": org_id, "whom": whom, "now": now, "until": until}
+    row: Row[Any] | None = db.execute(CLAIM, about).first()
+    return row

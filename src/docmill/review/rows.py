@@ -1,0 +1,255 @@
+"""Items and fields as they are written, in the transaction that completes a document. Every statement is built once."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+import orjson
+from sqlalchemy import Row, bindparam, delete, func, insert, select, text, update
+
+from docmill.db.tables import extracted_fields, review_items, review_settings
+from docmill.db.types import IdType, iso
+from docmill.model.ids import following_id
+from docmill.model.review import ReviewStatus, SlaState
+from docmill.review.assignment import Executes, least_loaded
+from docmill.review.fields import COLUMNS, FieldRow
+from docmill.review.merging import agrees, merged, with_locks
+from docmill.review.priority import place_of, seconds_of, standing
+
+AT_RISK = 0.8
+"""The share of its time after which an item is at risk."""
+SYSTEM = "system"
+_KEPT = ("schema", "schema_file", "out")
+"""What of the metadata of the job is needed to write the outputs again."""
+
+_ORG, _ITEM = bindparam("org", type_=IdType()), bindparam("item", type_=IdType())
+_DOCUMENT = bindparam("document", type_=IdType())
+
+
+def _sla(schema: Any) -> Any:
+    settings = review_settings.c
+    return select(settings.sla_seconds).where(settings.org_id == _ORG, settings.schema_name == schema).scalar_subquery()
+
+
+_LATEST = (
+    select(review_items.c.id)
+    .where(review_items.c.document_id == _DOCUMENT)
+    .order_by(review_items.c.round.desc())
+    .limit(1)
+    .scalar_subquery()
+)
+_STANDS = select(
+    func.coalesce(_sla(bindparam("schema")), _sla(""), bindparam("default")).label("sla"), _LATEST.label("latest")
+)
+HOLD_ITEM = select(review_items).where(review_items.c.id == _ITEM).with_for_update()
+FIELDS_OF = (
+    select(*(extracted_fields.c[name] for name in COLUMNS))
+    .where(extracted_fields.c.item_id == _ITEM)
+    .order_by(extracted_fields.c.position)
+)
+_INSERT_ITEM = insert(review_items)
+_FORGET_FIELDS = delete(extracted_fields).where(extracted_fields.c.item_id == _ITEM)
+_REFRESHED = (
+    *("job_id", "schema_name", "schema_version", "document_type", "extraction_key", "options", "cut", "confidence"),
+    *("complexity", "value", "standing", "queue_class", "place", "fields_total", "fields_to_review", "updated_at"),
+)
+_REFRESH = (
+    update(review_items)
+    .where(review_items.c.id == bindparam("the_id", type_=IdType()))
+    .values({name: bindparam(name) for name in _REFRESHED} | {"version": review_items.c.version + 1})
+)
+_PROPOSE = (
+    update(extracted_fields)
+    .where(extracted_fields.c.item_id == _ITEM, extracted_fields.c.path == bindparam("the_path"))
+    .values({name: bindparam(name) for name in ("extracted", "confidence", "proposed", "differs")})
+)
+
+
+def _unpacking(kind: str) -> Any:
+    """All rows of an item from one text of JSON: as many statements as there are rows would cost ten times as much."""
+    casts = {
+        "position": "integer",
+        "row_index": "integer",
+        "confidence": "double precision",
+        "threshold": "double precision",
+        "required": "boolean",
+        "needs_review": "boolean",
+        "locked": "boolean",
+        "differs": "boolean",
+        "changed_at": "timestamptz",
+    }
+
+    def cell(place: int, name: str) -> str:
+        if kind == "sqlite":
+            return f"json_extract(value, '$[{place}]')"
+        if name == "details":
+            return f"value -> {place}"
+        return f"cast(value ->> {place} as {casts[name]})" if name in casts else f"value ->> {place}"
+
+    source = "json_each(:rows)" if kind == "sqlite" else "json_array_elements(cast(:rows as json)) as value"
+    cells = ", ".join(cell(place, name) for place, name in enumerate(COLUMNS))
+    statement = f"insert into extracted_fields (org_id, item_id, {', '.join(COLUMNS)}) select :org, :item, {cells}"
+    return text(f"{statement} from {source}").bindparams(_ORG, _ITEM)
+
+
+_INSERT_FIELDS = {kind: _unpacking(kind) for kind in ("sqlite", "postgresql")}
+
+
+def insert_fields(db: Executes, kind: str, org_id: str, item_id: str, rows: Sequence[Sequence[Any]]) -> None:
+    """Store the packed rows of an item that has none."""
+    db.execute(_INSERT_FIELDS[kind], {"org": org_id, "item": item_id, "rows": orjson.dumps(rows).decode()})
+
+
+def fields_of(db: Executes, item_id: str) -> list[FieldRow]:
+    """The rows of an item, in order."""
+    return [field_row(row) for row in db.execute(FIELDS_OF, {"item": item_id})]
+
+
+def field_row(row: Row[Any]) -> FieldRow:
+    """The record of a row."""
+    return FieldRow.unpacked([*row[:-1], None if row.changed_at is None else iso(row.changed_at)])
+
+
+def review(
+    db: Executes,
+    kind: str,
+    *,
+    org_id: str,
+    document_id: str,
+    job_id: str,
+    metadata: Mapping[str, Any],
+    result: Mapping[str, Any],
+    now: datetime,
+) -> None:
+    """Make the item of a document that is done, or put what a new run found into the one that it has.
+
+    A decision stands as long as nothing that no person fixed reads otherwise; then a new item is opened. The document's
+    row is locked by the caller, so nobody edits its fields meanwhile.
+    """
+    told: Mapping[str, Any] = result["review"]
+    stands = db.execute(
+        _STANDS,
+        {"org": org_id, "document": document_id, "schema": result["schema"], "default": told["sla"]},
+    ).one()
+    packed, locked = told["fields"], result["locked"]
+    facts = {
+        "job_id": job_id,
+        "schema_name": result["schema"],
+        "schema_version": result["schema_version"],
+        "document_type": result["document_type"],
+        "extraction_key": result["extraction"],
+        "options": {name: metadata[name] for name in _KEPT if name in metadata},
+        "cut": told["cut"],
+        "confidence": result["confidence"],
+        "complexity": told["complexity"],
+        "value": told["value"],
+        "updated_at": now,
+    }
+    if stands.latest is None:
+        if locked:
+            packed = [row.packed() for row in with_locks([FieldRow.unpacked(row) for row in packed], locked)]
+        _open(db, kind, org_id, document_id, 1, facts, packed, told, stands.sla, now)
+        return
+    item = db.execute(HOLD_ITEM, {"item": stands.latest}).one()
+    before = fields_of(db, item.id)
+    found = [FieldRow.unpacked(row) for row in packed]
+    rows = merged(before, found)
+    if not ReviewStatus(item.status).decided:
+        _refresh(db, kind, item, facts, rows)
+    elif agrees(before, found):
+        _note_proposals(db, item.id, before, rows)
+    else:
+        again = [row.packed() for row in rows]
+        _open(db, kind, org_id, document_id, item.round + 1, facts, again, told, stands.sla, now)
+
+
+def _open(
+    db: Executes,
+    kind: str,
+    org_id: str,
+    document_id: str,
+    number: int,
+    facts: Mapping[str, Any],
+    rows: Sequence[Sequence[Any]],
+    told: Mapping[str, Any],
+    sla_seconds: int,
+    now: datetime,
+) -> None:
+    to_review = sum(row[_NEEDS] for row in rows)
+    automatic = bool(told["auto_approve"]) and not to_review
+    sla = timedelta(seconds=sla_seconds) if sla_seconds else None
+    item_id = following_id(document_id, "review", number)
+    db.execute(
+        _INSERT_ITEM,
+        {
+            "id": item_id,
+            "org_id": org_id,
+            "document_id": document_id,
+            "round": number,
+            **facts,
+            "status": (ReviewStatus.APPROVED if automatic else ReviewStatus.PENDING).value,
+            "version": 1,
+            "assigned_to": least_loaded(db, org_id) if told["assign"] and not automatic else "",
+            "claimed_by": "",
+            **_ranked(facts, now, sla),
+            "fields_total": len(rows),
+            "fields_to_review": to_review,
+            **deadlines(now, sla, done=automatic),
+            "created_at": now,
+            "decided_at": now if automatic else None,
+            "decided_by": SYSTEM if automatic else None,
+            "automatic": automatic,
+        },
+    )
+    if rows:
+        insert_fields(db, kind, org_id, item_id, rows)
+
+
+def deadlines(now: datetime, sla: timedelta | None, *, done: bool = False) -> dict[str, Any]:
+    """When an item that is made now is due, and when its state of time changes next."""
+    if sla is None:
+        return {"sla_state": SlaState.NONE.value, "sla_at": None, "due_at": None}
+    length = timedelta(seconds=seconds_of(sla))
+    sla_at = None if done else now + AT_RISK * length
+    return {"sla_state": SlaState.ON_TRACK.value, "sla_at": sla_at, "due_at": now + length}
+
+
+def _ranked(facts: Mapping[str, Any], created_at: datetime, sla: timedelta | None) -> dict[str, Any]:
+    fixed = standing(confidence=facts["confidence"], complexity=facts["complexity"], value=facts["value"])
+    queue_class, place = place_of(fixed, created_at, sla)
+    return {"standing": fixed, "queue_class": queue_class, "place": place}
+
+
+def _refresh(db: Executes, kind: str, item: Row[Any], facts: Mapping[str, Any], rows: Sequence[FieldRow]) -> None:
+    """The item keeps its claim and its time; its version moves, so nobody writes on what they no longer see."""
+    sla = None if item.due_at is None else item.due_at - item.created_at
+    ranked = _ranked(facts, item.created_at, sla)
+    if item.queue_class < 0:
+        ranked |= {"queue_class": item.queue_class, "place": -ranked["standing"]}
+    counts = {"fields_total": len(rows), "fields_to_review": sum(row.needs_review for row in rows)}
+    db.execute(_REFRESH, {"the_id": item.id, **facts, **ranked, **counts})
+    db.execute(_FORGET_FIELDS, {"item": item.id})
+    if rows:
+        insert_fields(db, kind, item.org_id, item.id, [row.packed() for row in rows])
+
+
+def _note_proposals(db: Executes, item_id: str, before: Sequence[FieldRow], after: Sequence[FieldRow]) -> None:
+    """What a person fixed and the run reads otherwise is shown beside, on the decision that stands."""
+    held = {row.path: row for row in before}
+    changed = [
+        {
+            "item": item_id,
+            "the_path": row.path,
+            "extracted": row.extracted,
+            "confidence": row.confidence,
+            "proposed": row.proposed,
+            "differs": row.differs,
+        }
+        for row in after
+        if row.path in held and (row.proposed, row.differs) != (held[row.path].proposed, held[row.path].differs)
+    ]
+    if changed:
+        db.execute(_PROPOSE, changed)
+
+
+_NEEDS = COLUMNS.index("needs_review")

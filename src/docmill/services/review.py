@@ -1,0 +1,368 @@
+"""Review as people use it: the queue, claims, assignment, fields, decisions, comments, SLAs.
+
+Fields are in `review_edits`, decisions in `review_decisions`, what is shown in `review_views`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import fields
+from datetime import UTC, datetime, timedelta
+from typing import Literal
+
+from sqlalchemy import Connection, delete, func, insert, select
+
+from docmill.db.clock import database_now
+from docmill.db.tables import review_comments, review_items, review_settings, reviewers
+from docmill.model.errors import InvalidInput, NotFound
+from docmill.model.ids import new_id
+from docmill.model.people import Permission, Principal
+from docmill.model.review import AlreadyClaimed, ReviewStatus
+from docmill.review.assignment import least_loaded
+from docmill.review.editing import lacking, rechecked
+from docmill.review.priority import seconds_of
+from docmill.review.queue import (
+    NOBODY,
+    Ranked,
+    anything_due,
+    claim_first,
+    first_in_queue,
+    open_by_priority,
+)
+from docmill.review.rows import fields_of
+from docmill.services.job_ids import prefix_bounds
+from docmill.services.review_chores import settle_one
+from docmill.services.review_decisions import Decided, Decisions
+from docmill.services.review_edits import FieldEdits
+from docmill.services.review_views import (
+    SUMMARIES,
+    Comment,
+    FieldChange,
+    FieldView,
+    ItemSummary,
+    ItemView,
+    comment_of,
+    comments_query,
+    field_views,
+    summary,
+)
+
+__all__ = [
+    "Comment",
+    "Decided",
+    "FieldChange",
+    "FieldView",
+    "ItemSummary",
+    "ItemView",
+    "Review",
+]
+
+MOST_COMMENT = 10_000
+LONGEST_SLA = timedelta(days=3650)
+_NAMED = 5
+_ANY_SCHEMA = ""
+
+
+class Review(FieldEdits, Decisions):
+    """The review of one organisation. Each method takes whoever acts; time is the database's."""
+
+    def list(
+        self,
+        principal: Principal,
+        *,
+        status: ReviewStatus | Literal["open"] = "open",
+        assigned_to: str | None = None,
+        claimed_by: str | None = None,
+        limit: int = 50,
+        after: str | None = None,
+    ) -> Sequence[ItemSummary]:
+        """A page of items: open ones by priority, others the newest first.
+
+        `assigned_to` "": nobody; `after`: go on behind this item.
+        """
+        self._allow(principal, Permission.REVIEW_READ)
+        if status == "open" and assigned_to is None and claimed_by is None:
+            return self._by_priority(limit, after)
+        query = SUMMARIES.where(review_items.c.org_id == self._org_id)
+        wanted = ["pending", "in_review"] if status == "open" else [ReviewStatus(status).value]
+        query = query.where(review_items.c.status.in_(wanted))
+        if assigned_to is not None:
+            query = query.where(review_items.c.assigned_to == assigned_to)
+        if claimed_by is not None:
+            query = query.where(review_items.c.claimed_by == claimed_by)
+        place = (review_items.c.created_at, review_items.c.id)
+        with self._database.read() as connection:
+            now = database_now(connection)
+            if after is not None:
+                last = self._found(connection, after)
+                older = (review_items.c.created_at < last.created_at) | (
+                    (review_items.c.created_at == last.created_at) & (review_items.c.id < last.id)
+                )
+                query = query.where(older)
+            rows = connection.execute(query.order_by(*(column.desc() for column in place)).limit(limit))
+            return [summary(row, now) for row in rows]
+
+    def _by_priority(self, limit: int, after: str | None) -> Sequence[ItemSummary]:
+        now = self._settled()
+        with self._database.read() as connection:
+            last = None
+            if after is not None:
+                row = self._found(connection, after)
+                last = Ranked(summary(row, now).priority.priority, row.id)
+            order = open_by_priority(connection, self._org_id, now, limit, last)
+            return self._in_order(connection, order, now)
+
+    def next(self, principal: Principal, *, limit: int = 1) -> Sequence[ItemSummary]:
+        """What this reviewer would be given next, best first; nothing is claimed."""
+        self._allow(principal, Permission.REVIEW_READ)
+        now = self._settled()
+        with self._database.read() as connection:
+            order = first_in_queue(connection, self._org_id, principal.id, now, limit)[:limit]
+            return self._in_order(connection, order, now)
+
+    def _in_order(self, connection: Connection, order: Sequence[Ranked], now: datetime) -> Sequence[ItemSummary]:
+        ids = [ranked.id for ranked in order]
+        rows = connection.execute(SUMMARIES.where(review_items.c.id.in_(ids)))
+        found = {row.id: summary(row, now) for row in rows}
+        return [found[each] for each in ids if each in found]
+
+    def get(self, principal: Principal, item_id: str) -> ItemView:
+        """An item with its fields, their evidence and checks; also by the id of its document."""
+        self._allow(principal, Permission.REVIEW_READ)
+        with self._database.read() as connection:
+            now = database_now(connection)
+            item = self._found(connection, item_id)
+            rows = fields_of(connection, item.id)
+            count = select(func.count()).select_from(review_comments).where(review_comments.c.item_id == item.id)
+            comments = connection.execute(count).scalar_one()
+        extraction, schema = self._extraction_of(item)
+        _, checks = rechecked(rows, extraction, schema)
+        known = {row.name for row in rows}
+        offered = () if schema is None else (*schema.fields, *schema.tables)
+        return ItemView(
+            item=summary(item, now),
+            fields=field_views(rows),
+            checks=checks,
+            missing=lacking(rows, schema),
+            addable=[name for name in offered if name not in known],
+            comments=comments,
+        )
+
+    def find_id(self, principal: Principal, text: str) -> str:
+        """The id that a person means: of an item, of its document, or the beginning of one if no other begins so."""
+        self._allow(principal, Permission.REVIEW_READ)
+        bounds = prefix_bounds(text)
+        with self._database.read() as connection:
+            if bounds is None:
+                return str(self._found(connection, text).id)
+            query = select(review_items.c.id, review_items.c.document_id).where(
+                review_items.c.id.between(*bounds), review_items.c.org_id == self._org_id
+            )
+            rows = connection.execute(query.order_by(review_items.c.round.desc(), review_items.c.id)).fetchmany(100)
+        found = {row.document_id: row.id for row in reversed(rows)}
+        if not found:
+            raise NotFound(f"There is no review item {text}. `docmill review list` shows those there are.", id=text)
+        if len(found) > 1:
+            named = ", ".join(sorted(found.values())[:_NAMED])
+            raise InvalidInput(f"Several items begin with {text}: {named}. Write more of the id.", ids=sorted(found))
+        return str(next(iter(found.values())))
+
+    def claim_next(self, principal: Principal) -> ItemSummary | None:
+        """Claim the item that comes first for this reviewer; None if there is none."""
+        self._allow(principal, Permission.REVIEW_DECIDE)
+        now = self._settled()
+        with self._database.write() as connection:
+            until = now + self._claim_for
+            claimed = claim_first(connection, self._org_id, principal.id, now, until)
+            if claimed is None:
+                return None
+            self._record_claim(connection, principal, claimed.id, now, until)
+            return self._summary(connection, claimed.id, now)
+
+    def claim(self, principal: Principal, item_id: str, *, version: int | None = None) -> ItemSummary:
+        """Claim this item; claiming one's own again renews the claim. AlreadyClaimed if somebody else has it."""
+        self._allow(principal, Permission.REVIEW_DECIDE)
+        self._settled()
+        with self._writing() as (connection, now):
+            item = self._hold_item(connection, self._found(connection, item_id).id, version)
+            self._check_undecided(item)
+            if item.claimed_by not in ("", principal.id):
+                until = item.claim_expires_at.isoformat(timespec="seconds")
+                raise AlreadyClaimed(
+                    f"Item {item.id} is being reviewed by {item.claimed_by} until {until}. Take another, or have it "
+                    "reassigned.",
+                    id=item.id,
+                    claimed_by=item.claimed_by,
+                )
+            if item.assigned_to not in ("", principal.id):
+                raise AlreadyClaimed(
+                    f"Item {item.id} is assigned to {item.assigned_to}. Take another, or have it reassigned.",
+                    id=item.id,
+                    assigned_to=item.assigned_to,
+                )
+            renewed = self._renewed(now)
+            claimed = {"status": ReviewStatus.IN_REVIEW.value, "claimed_by": principal.id, "postponed_until": None}
+            self._write(connection, item, now, **claimed, **renewed, claimed_at=item.claimed_at or now)
+            self._record_claim(connection, principal, item.id, now, renewed["claim_expires_at"])
+            return self._summary(connection, item.id, now)
+
+    def release(self, principal: Principal, item_id: str, *, version: int | None = None) -> ItemSummary:
+        """Give a claimed item back; what was done to its fields stays."""
+        self._allow(principal, Permission.REVIEW_DECIDE)
+        with self._writing() as (connection, now):
+            item = self._hold_item(connection, self._found(connection, item_id).id, version)
+            self._check_claim(item, principal, now)
+            self._write(connection, item, now, status=ReviewStatus.PENDING.value, **NOBODY)
+            self._record(connection, principal, "release", item.id, now, {"claimed_by": item.claimed_by}, {})
+            return self._summary(connection, item.id, now)
+
+    def postpone(
+        self, principal: Principal, item_id: str, until: datetime, *, version: int | None = None
+    ) -> ItemSummary:
+        """Leave it alone until then: nobody is given it before. Its SLA goes on."""
+        self._allow(principal, Permission.REVIEW_DECIDE)
+        with self._writing() as (connection, now):
+            if until <= now:
+                raise InvalidInput("Name a time that is still to come.", field="until")
+            item = self._hold_item(connection, self._found(connection, item_id).id, version)
+            self._check_undecided(item)
+            if item.status == ReviewStatus.IN_REVIEW.value:
+                self._check_claim(item, principal, now)
+            pending = {"status": ReviewStatus.PENDING.value, "postponed_until": until.astimezone(UTC)}
+            self._write(connection, item, now, **pending, **NOBODY)
+            after = {"postponed_until": until.isoformat()}
+            self._record(connection, principal, "postpone", item.id, now, {"status": item.status}, after)
+            return self._summary(connection, item.id, now)
+
+    def resume(self, principal: Principal, item_id: str, *, version: int | None = None) -> ItemSummary:
+        """End a postponement now."""
+        self._allow(principal, Permission.REVIEW_DECIDE)
+        with self._writing() as (connection, now):
+            item = self._hold_item(connection, self._found(connection, item_id).id, version)
+            self._check_undecided(item)
+            self._write(connection, item, now, postponed_until=None)
+            self._record(connection, principal, "resume", item.id, now)
+            return self._summary(connection, item.id, now)
+
+    def assign(
+        self, principal: Principal, item_id: str, to: str | None = None, *, version: int | None = None
+    ) -> ItemSummary:
+        """Give an item to somebody, or to the reviewer with the fewest. A claim of somebody else ends with it."""
+        self._allow(principal, Permission.REVIEW_MANAGE)
+        if to is not None:
+            _check_text(to, "name of a reviewer", 200)
+        return self._assign(principal, item_id, to, version)
+
+    def unassign(self, principal: Principal, item_id: str, *, version: int | None = None) -> ItemSummary:
+        """Let whoever comes first take it."""
+        self._allow(principal, Permission.REVIEW_MANAGE)
+        return self._assign(principal, item_id, "", version)
+
+    def _assign(self, principal: Principal, item_id: str, to: str | None, version: int | None) -> ItemSummary:
+        with self._writing() as (connection, now):
+            chosen = to
+            if chosen is None:
+                chosen = least_loaded(connection, self._org_id)
+                if not chosen:
+                    raise NotFound("Nobody is enrolled as a reviewer. Enrol somebody, or name whom to assign it to.")
+            item = self._hold_item(connection, self._found(connection, item_id).id, version)
+            self._check_undecided(item)
+            taken = item.claimed_by not in ("", chosen)
+            ended = {"status": ReviewStatus.PENDING.value, **NOBODY} if taken else {}
+            self._write(connection, item, now, assigned_to=chosen, **ended)
+            before = {"assigned_to": item.assigned_to or None, "claimed_by": item.claimed_by or None}
+            self._record(connection, principal, "assign", item.id, now, before, {"assigned_to": chosen or None})
+            return self._summary(connection, item.id, now)
+
+    def comment(self, principal: Principal, item_id: str, body: str, *, path: str | None = None) -> Comment:
+        """Say something about an item, or about one of its fields; at any time."""
+        self._allow(principal, Permission.REVIEW_DECIDE)
+        _check_text(body, "comment", MOST_COMMENT)
+        with self._writing() as (connection, now):
+            item = self._found(connection, item_id)
+            if path is not None and path not in {row.path for row in fields_of(connection, item.id)}:
+                raise NotFound(f"Item {item.id} has no field {path}.", path=path)
+            said = Comment(id=new_id(), path=path, body=body, by=principal.id, by_name=principal.name, at=now)
+            values = {each.name: getattr(said, each.name) for each in fields(said)}
+            connection.execute(insert(review_comments).values(**values, org_id=self._org_id, item_id=item.id))
+            self._record(connection, principal, "comment", item.id, now, None, {"body": body, "path": path})
+            return said
+
+    def comments(self, principal: Principal, item_id: str) -> Sequence[Comment]:
+        """What was said about an item, oldest first."""
+        self._allow(principal, Permission.REVIEW_READ)
+        with self._database.read() as connection:
+            return [comment_of(row) for row in connection.execute(comments_query(self._found(connection, item_id).id))]
+
+    def set_sla(self, principal: Principal, sla: timedelta | None, *, schema: str | None = None) -> None:
+        """How long items may take from now on, of one schema or of all without one of their own; None: no SLA."""
+        self._allow(principal, Permission.REVIEW_MANAGE)
+        if sla is not None and not timedelta(seconds=1) <= sla <= LONGEST_SLA:
+            raise InvalidInput("An SLA lasts between a second and ten years.", field="sla")
+        key = {"org_id": self._org_id, "schema_name": schema or _ANY_SCHEMA}
+        mine = [review_settings.c[name] == value for name, value in key.items()]
+        with self._writing() as (connection, now):
+            before = connection.execute(select(review_settings.c.sla_seconds).where(*mine)).scalar()
+            connection.execute(delete(review_settings).where(*mine))
+            seconds = 0 if sla is None else seconds_of(sla)
+            values = {"sla_seconds": seconds, "updated_by": principal.id, "updated_at": now}
+            connection.execute(insert(review_settings).values(**key, **values))
+            subject, told = ("review_sla", schema or "*"), {"sla_seconds": seconds}
+            was = None if before is None else {"sla_seconds": before}
+            self._recorder.record(connection, principal, "review.set_sla", subject, was, told, now)
+
+    def slas(self, principal: Principal) -> dict[str | None, timedelta | None]:
+        """The SLAs of the organisation by schema; under None, of all that have none of their own."""
+        self._allow(principal, Permission.REVIEW_READ)
+        query = select(review_settings).where(review_settings.c.org_id == self._org_id)
+        with self._database.read() as connection:
+            return {
+                row.schema_name or None: timedelta(seconds=row.sla_seconds) if row.sla_seconds else None
+                for row in connection.execute(query.order_by(review_settings.c.schema_name))
+            }
+
+    def enroll(self, principal: Principal, reviewer: str) -> None:
+        """Somebody is given work from now on, by the least-loaded rule."""
+        self._allow(principal, Permission.REVIEW_MANAGE)
+        _check_text(reviewer, "name of a reviewer", 200)
+        with self._writing() as (connection, now):
+            if reviewer in self._enrolled(connection):
+                return
+            connection.execute(insert(reviewers).values(org_id=self._org_id, reviewer=reviewer, turn=0))
+            self._recorder.record(connection, principal, "review.enroll", ("reviewer", reviewer), None, {}, now)
+
+    def withdraw(self, principal: Principal, reviewer: str) -> None:
+        """Somebody is given no more work; what they have stays theirs until it is reassigned."""
+        self._allow(principal, Permission.REVIEW_MANAGE)
+        mine = (reviewers.c.org_id == self._org_id, reviewers.c.reviewer == reviewer)
+        with self._writing() as (connection, now):
+            if connection.execute(delete(reviewers).where(*mine)).rowcount:
+                self._recorder.record(connection, principal, "review.withdraw", ("reviewer", reviewer), {}, None, now)
+
+    def enrolled(self, principal: Principal) -> Sequence[str]:
+        """Who is given work."""
+        self._allow(principal, Permission.REVIEW_READ)
+        with self._database.read() as connection:
+            return self._enrolled(connection)
+
+    def _enrolled(self, connection: Connection) -> Sequence[str]:
+        query = select(reviewers.c.reviewer).where(reviewers.c.org_id == self._org_id).order_by(reviewers.c.reviewer)
+        return list(connection.execute(query).scalars())
+
+    def _record_claim(
+        self, connection: Connection, principal: Principal, item_id: str, now: datetime, until: datetime
+    ) -> None:
+        after = {"claimed_by": principal.id, "claim_expires_at": until.isoformat()}
+        self._record(connection, principal, "claim", item_id, now, None, after)
+
+    def _settled(self) -> datetime:
+        """The moment for which the order of the queue now holds; what has passed until then is written down."""
+        with self._database.read() as connection:
+            now = database_now(connection)
+            due = anything_due(connection, self._org_id, now)
+        if due:
+            settle_one(self._database, self._org_id, now, self._recorder)
+        return now
+
+
+def _check_text(text: str, what: str, most: int) -> None:
+    if not text.strip() or len(text) > most or "\0" in text:
+        raise InvalidInput(f"A {what} has 1 to {most:,} characters.")

@@ -1,0 +1,157 @@
+"""What all of review stands on: who may, whose item it is, and how a change is written down."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Connection, Row, select, update
+
+from docmill.db.clock import database_now
+from docmill.db.database import Database
+from docmill.db.tables import documents, review_items
+from docmill.engine.bell import Bell
+from docmill.model.errors import Forbidden, NotFound
+from docmill.model.ids import DEFAULT_ORG, canonical_id
+from docmill.model.people import Permission, Principal
+from docmill.model.review import AlreadyDecided, NotYours, ReviewStatus, VersionConflict
+from docmill.review.recording import ITEM, Recorder, Unrecorded
+from docmill.review.rows import HOLD_ITEM
+from docmill.services.review_views import SUMMARIES, ItemSummary, summary
+
+if TYPE_CHECKING:
+    from docmill.extraction.result import Extraction
+    from docmill.extraction.schema import FieldSchema
+
+CLAIM_FOR = timedelta(minutes=30)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """Where review finds what the tables do not hold; each answers None for what is gone."""
+
+    extraction: "Callable[[str], Extraction | None]"
+    """By the key of its blob."""
+    schema: "Callable[[str, str | None], FieldSchema | None]"
+    """By its name, and the blob of its text if it came as a file."""
+
+
+class ReviewBase:
+    """The review of one organisation, as its parts see it."""
+
+    def __init__(
+        self,
+        database: Database,
+        bell: Bell,
+        reading: Reading,
+        outputs_template: Callable[[], str],
+        *,
+        org_id: str = DEFAULT_ORG,
+        claim_for: timedelta = CLAIM_FOR,
+        recorder: Recorder | None = None,
+    ) -> None:
+        self._database = database
+        self._bell = bell
+        self._reading = reading
+        self._outputs_template = outputs_template
+        self._org_id = org_id
+        self._claim_for = claim_for
+        self._recorder = recorder or Unrecorded()
+
+    def _allow(self, principal: Principal, permission: Permission) -> None:
+        if principal.org_id != self._org_id or not principal.may(permission):
+            raise Forbidden(
+                f"{principal.name} may not do this: it needs the permission {permission}.", permission=permission.value
+            )
+
+    @contextmanager
+    def _writing(self) -> Iterator[tuple[Connection, datetime]]:
+        with self._database.write() as connection:
+            yield connection, database_now(connection)
+
+    def _found(self, connection: Connection, item_id: str) -> Row[Any]:
+        """The item with its file's name; also by the id of its document, whose latest item it then is."""
+        stored = canonical_id(item_id)
+        mine = SUMMARIES.where(review_items.c.org_id == self._org_id)
+        row = None
+        if stored is not None:
+            row = connection.execute(mine.where(review_items.c.id == stored)).first()
+        if row is None and stored is not None:
+            row = connection.execute(_latest_of(mine, stored)).first() or self._of_original(connection, mine, stored)
+        if row is None:
+            raise NotFound(
+                f"There is no review item {item_id}. `docmill review list` shows those there are.", id=item_id
+            )
+        return row
+
+    def _of_original(self, connection: Connection, mine: Any, document_id: str) -> Row[Any] | None:
+        """For a duplicate without an item of its own, the item of its original stands."""
+        query = select(documents.c.duplicate_of).where(
+            documents.c.id == document_id, documents.c.org_id == self._org_id, documents.c.duplicate_of.is_not(None)
+        )
+        original = connection.execute(query).scalar()
+        row: Row[Any] | None = None if original is None else connection.execute(_latest_of(mine, original)).first()
+        return row
+
+    def _hold(self, connection: Connection, item_id: str, version: int | None) -> Row[Any]:
+        """The item, locked after its document: the order in which the processing of documents locks them too."""
+        seen = self._found(connection, item_id)
+        connection.execute(select(documents.c.id).where(documents.c.id == seen.document_id).with_for_update())
+        return self._hold_item(connection, seen.id, version)
+
+    def _hold_item(self, connection: Connection, item_id: str, version: int | None) -> Row[Any]:
+        row = connection.execute(HOLD_ITEM, {"item": item_id}).one()
+        if version is not None and row.version != version:
+            raise VersionConflict(
+                f"Item {row.id} has changed since you looked at it: it is at version {row.version}, not {version}. "
+                "Look at it again.",
+                id=row.id,
+                version=row.version,
+            )
+        return row
+
+    def _check_undecided(self, item: Row[Any]) -> None:
+        status = ReviewStatus(item.status)
+        if status.decided:
+            who = f" by {item.decided_by}" if item.decided_by else ""
+            raise AlreadyDecided(f"Item {item.id} is {status}{who}; a decision stands.", id=item.id)
+
+    def _check_claim(self, item: Row[Any], principal: Principal, now: datetime) -> None:
+        """Only whoever holds the claim writes, and only while it lasts."""
+        self._check_undecided(item)
+        if item.status == ReviewStatus.IN_REVIEW.value and item.claimed_by == principal.id:
+            if item.claim_expires_at > now:
+                return
+            raise NotYours(f"Your claim of item {item.id} has ended. Claim it again.", id=item.id)
+        holder = f"{item.claimed_by} has it" if item.claimed_by else "nobody has it"
+        raise NotYours(f"Item {item.id} is not claimed by {principal.id}: {holder}. Claim it first.", id=item.id)
+
+    def _renewed(self, now: datetime) -> dict[str, Any]:
+        """Whoever works on an item keeps it."""
+        return {"claim_expires_at": now + self._claim_for}
+
+    def _write(self, connection: Connection, item: Row[Any], now: datetime, **values: Any) -> None:
+        """Change the item that we hold."""
+        write = update(review_items).where(review_items.c.id == item.id, review_items.c.version == item.version)
+        changed = connection.execute(write.values(version=item.version + 1, updated_at=now, **values)).rowcount
+        assert changed == 1, "the item is locked by this transaction"
+
+    def _record(
+        self,
+        connection: Connection,
+        principal: Principal,
+        action: str,
+        item_id: str,
+        now: datetime,
+        before: Mapping[str, Any] | None = None,
+        after: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._recorder.record(connection, principal, f"review.{action}", (ITEM, item_id), before, after, now)
+
+    def _summary(self, connection: Connection, item_id: str, now: datetime) -> ItemSummary:
+        return summary(self._found(connection, item_id), now)
+
+
+def _latest_of(query: Any, document_id: str) -> Any:
+    return query.where(review_items.c.document_id == document_id).order_by(review_items.c.round.desc()).limit(1)

@@ -1,0 +1,163 @@
+"""The end of a review: approved, corrected or rejected, with the job that writes the outputs in the same commit."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Row, exists, select, update
+
+from docmill.db.clock import database_now
+from docmill.db.tables import documents, jobs, review_items
+from docmill.engine.batch import Batch, NewJob, Outcome
+from docmill.engine.store import PlanSource, Store
+from docmill.engine.store_pool import StorePool
+from docmill.model.errors import InvalidInput
+from docmill.model.ids import derived_id
+from docmill.model.people import Permission, Principal
+from docmill.model.review import CHANGED, RequiredMissing, ReviewStatus
+from docmill.review.editing import lacking
+from docmill.review.queue import NOBODY
+from docmill.review.rows import fields_of
+from docmill.services.review_base import ReviewBase
+from docmill.services.review_views import ItemSummary
+
+OUTPUTS = "document-review-outputs"
+"""The template whose jobs write the outputs."""
+MOST_REASON = 2000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decided:
+    """A decision, and the jobs that carry it into the outputs."""
+
+    item: ItemSummary
+    job_ids: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Wish:
+    principal: Principal
+    item_id: str
+    version: int | None
+    reason: str | None
+    template_id: str
+
+
+class Decisions(ReviewBase):
+    """Items that somebody has claimed come to their end."""
+
+    _stores: StorePool | None = None
+
+    def approve(self, principal: Principal, item_id: str, *, version: int | None = None) -> Decided:
+        """Approve the values as they stand: `corrected` if a person changed any of them.
+
+        RequiredMissing names the fields without which it cannot be. Duplicates that point at this item get its values.
+        """
+        return self._decide(principal, item_id, version, None)
+
+    def reject(self, principal: Principal, item_id: str, reason: str, *, version: int | None = None) -> Decided:
+        """Reject the document, with a reason."""
+        reason = reason.strip()
+        if not reason or len(reason) > MOST_REASON or "\0" in reason:
+            raise InvalidInput(f"A rejection needs a reason of 1 to {MOST_REASON:,} characters.", field="reason")
+        return self._decide(principal, item_id, version, reason)
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        if self._stores is not None:
+            self._stores.close()
+
+    def _decide(self, principal: Principal, item_id: str, version: int | None, reason: str | None) -> Decided:
+        self._allow(principal, Permission.REVIEW_DECIDE)
+        if self._stores is None:
+            self._stores = StorePool(self._database, PlanSource())
+        with self._database.read() as connection:
+            item = str(self._found(connection, item_id).id)
+        template = self._outputs_template()
+        wish = _Wish(principal=principal, item_id=item, version=version, reason=reason, template_id=template)
+        outcome, job_ids = self._stores.work(
+            lambda store: self._transact(store, wish), again=lambda store: self._transact_again(store, wish)
+        )
+        if outcome is not None:
+            self._bell.ring(outcome.left_ready)
+        with self._database.read() as connection:
+            return Decided(item=self._summary(connection, item, database_now(connection)), job_ids=job_ids)
+
+    def _transact_again(self, store: Store, wish: _Wish) -> tuple[Outcome | None, Sequence[str]]:
+        """After an attempt whose commit may have been done although its answer was lost."""
+        with store.session.read() as connection:
+            item = connection.execute(select(review_items).where(review_items.c.id == wish.item_id)).one()
+        mine = item.decided_by == wish.principal.id and item.reason == wish.reason
+        if ReviewStatus(item.status).decided and mine:
+            return None, ()
+        return self._transact(store, wish)
+
+    def _transact(self, store: Store, wish: _Wish) -> tuple[Outcome | None, Sequence[str]]:
+        with store.session.write() as connection:
+            now = database_now(connection)
+            item = self._hold(connection, wish.item_id, wish.version)
+            self._check_claim(item, wish.principal, now)
+            status = self._status(connection, item, wish)
+            decided = {"status": status.value, "decided_by": wish.principal.id, "decided_at": now, "sla_at": None}
+            self._write(connection, item, now, **decided, **NOBODY, reason=wish.reason)
+            after = {"status": status.value} | ({"reason": wish.reason} if wish.reason else {})
+            verb = "reject" if status is ReviewStatus.REJECTED else "approve"
+            self._record(connection, wish.principal, verb, item.id, now, {"status": item.status}, after)
+            new_jobs = [] if wish.reason is not None else self._jobs(connection, item, wish)
+            transaction = store.begin()
+            outcome = transaction.run(Batch(submissions=new_jobs)) if new_jobs else None
+        if outcome is not None:
+            store.remember(transaction.known())
+        return outcome, [job.id for job in new_jobs]
+
+    def _status(self, connection: Connection, item: Row[Any], wish: _Wish) -> ReviewStatus:
+        if wish.reason is not None:
+            return ReviewStatus.REJECTED
+        rows = fields_of(connection, item.id)
+        schema = self._reading.schema(item.schema_name, item.options.get("schema_file"))
+        missing = lacking(rows, schema)
+        if missing:
+            raise RequiredMissing(
+                f"Item {item.id} cannot be approved without {', '.join(missing)}. Add them, or reject it.",
+                id=item.id,
+                missing=missing,
+            )
+        changed = any(row.state in CHANGED for row in rows)
+        return ReviewStatus.CORRECTED if changed else ReviewStatus.APPROVED
+
+    def _jobs(self, connection: Connection, item: Row[Any], wish: _Wish) -> list[NewJob]:
+        """One for the document, and for each duplicate that has no item of its own: they share its values."""
+        query = select(documents.c.locked, documents.c.file_name).where(documents.c.id == item.document_id)
+        document = connection.execute(query).one()
+        if not document.locked:
+            return []
+        twin = documents.alias("twin")
+        of_its_own = exists(select(1).where(review_items.c.document_id == twin.c.id))
+        twins = (
+            select(twin.c.id, jobs.c.metadata)
+            .select_from(twin.outerjoin(jobs, jobs.c.id == twin.c.job_id))
+            .where(twin.c.duplicate_of == item.document_id, ~of_its_own, twin.c.org_id == item.org_id)
+            .order_by(twin.c.id)
+        )
+        options = {item.document_id: item.options}
+        for row in connection.execute(twins):
+            # Where its own outputs are, its own job knows, unless that is gone.
+            options[row.id] = item.options if row.metadata is None else row.metadata
+        if len(options) > 1:
+            write = update(documents).where(documents.c.id.in_([each for each in options if each != item.document_id]))
+            connection.execute(write.values(locked=document.locked))
+        return [
+            NewJob(
+                id=derived_id("review-outputs", item.id, document_id),
+                template_id=wish.template_id,
+                org_id=item.org_id,
+                entity_type="document",
+                entity_id=document_id,
+                title=document.file_name,
+                metadata=told,
+                created_by=wish.principal.id,
+                # An item is decided once. What an earlier decision still writes is written again if it comes second.
+                family=f"{OUTPUTS}/{item.id}",
+            )
+            for document_id, told in options.items()
+        ]
