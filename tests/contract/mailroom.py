@@ -14,7 +14,7 @@ from docmill.documents.intake import sources
 from docmill.documents.records import DocumentRecord
 from docmill.services.ordering import order_of, processing_template
 from docmill.services.processing import Entry, Order
-from docmill.settings import ChildSection, Settings, StorageSection
+from docmill.settings import ChildSection, ReviewSection, Settings, StorageSection
 from docmill.workers.process import alongside
 
 SCHEMA = """
@@ -124,7 +124,12 @@ class Mailroom:
 
 @contextmanager
 def mailroom(
-    url: str, folder: Path, *, expire: timedelta | None = None, storage: StorageSection | None = None
+    url: str,
+    folder: Path,
+    *,
+    expire: timedelta | None = None,
+    storage: StorageSection | None = None,
+    review: ReviewSection | None = None,
 ) -> Iterator[Mailroom]:
     """An installation on this database, its files below the folder."""
     # One child: to start a second costs more than all the work there is.
@@ -133,6 +138,7 @@ def mailroom(
         database_url=url,
         children=ChildSection(count=1),
         storage=storage or StorageSection(originals_expire_after=expire),
+        review=review or ReviewSection(),
     )
     with open_app(settings, check_schema=False) as app, ExitStack() as until_closed:
         yield Mailroom(app, folder, until_closed)

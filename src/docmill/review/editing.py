@@ -2,13 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Any
 
 from docmill.extraction.checks import REQUIRED, check
 from docmill.extraction.locking import CHECKED_BY_A_PERSON, with_locked
 from docmill.extraction.result import Extraction, FieldValue
 from docmill.extraction.schema import Field, FieldSchema
+from docmill.extraction.values.amounts import format_amount
 from docmill.extraction.values.canonical import canonical, is_canonical
+from docmill.extraction.values.kinds import FieldType
 from docmill.model.errors import Conflict, InvalidInput, NotFound
 from docmill.model.review import FieldState, TableTooLong
 from docmill.review.fields import FieldRow, missing_row, parse_path
@@ -177,8 +180,10 @@ class Editor:
         if not text.strip():
             raise InvalidInput(f"{path} cannot be empty; clear it if the document has no such value.", path=path)
         field = self._field(name, column)
-        if field is None or is_canonical(field.type, text):
-            return text if field is not None else text.strip()
+        if field is None:
+            return text.strip()
+        if is_canonical(field.type, text):
+            return format_amount(Decimal(text)) if field.type is FieldType.AMOUNT else text
         value = canonical(field.type, text, words=field.enum)
         if value is None:
             example = _EXAMPLES.get(field.type.value, ", ".join(field.enum) or "text")

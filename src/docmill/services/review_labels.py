@@ -1,0 +1,96 @@
+"""What reviewers decided, as labels: for `docmill learn` and `docmill eval`."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Row, select
+
+from docmill.db.database import Database
+from docmill.db.tables import documents, extracted_fields, review_items
+from docmill.documents.blobs import BlobMissing, Blobs
+from docmill.extraction.ground_truth import Labelled
+from docmill.extraction.schema import shipped
+from docmill.model.errors import NotFound
+from docmill.model.ids import DEFAULT_ORG
+from docmill.model.review import ReviewStatus
+from docmill.services.evaluation import LabelledFolder
+
+_VOUCHED = (ReviewStatus.APPROVED.value, ReviewStatus.CORRECTED.value)
+
+
+class NothingReviewed(NotFound):
+    """No person has approved a document whose original is still kept."""
+
+    code = "nothing_reviewed"
+
+
+def reviewed_folder(
+    database: Database, blobs: Blobs, target: Path, *, org_id: str = DEFAULT_ORG, schemas: frozenset[str] | None = None
+) -> LabelledFolder:
+    """The documents that people approved, their originals copied into the folder, with what was decided as labels.
+
+    The last decision of each counts, and what a setting approved does not. A value that was approved is a label; a
+    field that was cleared is one too: it is not there. Originals that have expired are left out.
+    """
+    target.mkdir(parents=True, exist_ok=True)
+    # What came as a file is no schema that others could be told to read by.
+    names = frozenset(shipped()) if schemas is None else schemas
+    rows: list[Labelled] = []
+    with database.read() as connection:
+        for item in _decided(connection, org_id):
+            name = f"{item.document_id}{Path(item.file_name).suffix.lower()[:8]}"
+            try:
+                shutil.copyfile(blobs.path_of(item.original_key), target / name)
+            except (BlobMissing, FileNotFoundError):
+                continue
+            fields = {row.name: row.value for row in connection.execute(_labels(item.id))}
+            rows.append(
+                Labelled(
+                    file=name,
+                    fields=fields,
+                    schema=item.schema_name if item.schema_name in names else None,
+                    line=len(rows) + 1,
+                )
+            )
+    if not rows:
+        raise NothingReviewed(
+            "Nobody has approved a document whose original is still kept. Review some: docmill review next."
+        )
+    return LabelledFolder(path=target, rows=tuple(rows))
+
+
+def _decided(connection: Connection, org_id: str) -> Iterator[Row[Any]]:
+    """The last decision about each document, oldest first."""
+    later = review_items.alias("later")
+    superseded = select(later.c.id).where(
+        later.c.document_id == review_items.c.document_id,
+        later.c.round > review_items.c.round,
+        later.c.status.in_([*_VOUCHED, ReviewStatus.REJECTED.value]),
+    )
+    query = (
+        select(
+            review_items.c.id,
+            review_items.c.document_id,
+            review_items.c.schema_name,
+            review_items.c.created_at,
+            documents.c.file_name,
+            documents.c.original_key,
+        )
+        .join(documents, documents.c.id == review_items.c.document_id)
+        .where(
+            review_items.c.org_id == org_id,
+            review_items.c.status.in_(_VOUCHED),
+            review_items.c.automatic.is_(False),
+            documents.c.original_key.is_not(None),
+            ~superseded.exists(),
+        )
+        .order_by(review_items.c.created_at, review_items.c.id)
+    )
+    yield from connection.execute(query).all()
+
+
+def _labels(item_id: str) -> Any:
+    table = extracted_fields.c
+    return select(table.name, table.value).where(table.item_id == item_id, table.row_index.is_(None))
