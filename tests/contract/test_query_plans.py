@@ -4,23 +4,27 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import insert
+from sqlalchemy import insert, text
+from sqlalchemy.dialects import sqlite as sqlite_dialect
 
 from docmill.db.database import Database, Session
-from docmill.db.tables import callbacks
+from docmill.db.tables import callbacks, review_items
 from docmill.engine.batch import Batch, NewBatch
 from docmill.engine.sql import postgres as sql
 from docmill.engine.sql import sqlite, statements
 from docmill.engine.sql.arrays import plain_array
 from docmill.model.ids import DEFAULT_ORG, new_id
+from docmill.review import queue as review_queue
 from docmill.testing.oracle import START
 from docmill.testing.samples import chain
 from docmill.testing.world import ANN, World, migrate
 from tests.conftest import PostgresCopies
+from tests.contract.desk import item_row
 
 IDS = plain_array([new_id(), new_id()])
 READY = "ix_processing_job_steps_ready"
@@ -186,3 +190,95 @@ def test_nor_are_jobs_and_batches_of_the_past_for_those_of_now(migrated_file: Pa
     statement = getattr(statements, name).sqlite
     parameters = dict.fromkeys(("id", "batch_id", "after", "limit"), "1") | {"keys": "[]"}
     assert scans(migrated_file, statement, parameters) == []
+
+
+REVIEW_STATEMENTS: dict[str, tuple[Any, set[str]]] = {
+    "queue_classes": (review_queue.QUEUE_CLASSES, {"ix_review_items_queue"}),
+    "queue_heads": (review_queue.QUEUE_HEADS, {"ix_review_items_queue"}),
+    "open_classes": (review_queue.OPEN_CLASSES, {"ix_review_items_open"}),
+    "open_heads": (review_queue.OPEN_HEADS, {"ix_review_items_open"}),
+    "open_behind": (review_queue.OPEN_BEHIND, {"ix_review_items_open"}),
+    "claim": (review_queue.CLAIM, {"pk_review_items"}),
+    "due_orgs": (
+        review_queue.DUE_ORGS,
+        {"ix_review_items_sla", "ix_review_items_claims", "ix_review_items_postponed"},
+    ),
+}
+REVIEW_PARAMETERS = {
+    "org": DEFAULT_ORG,
+    "whom": "",
+    "queue_class": 86_400,
+    "most": 16,
+    "at_place": 10.0,
+    "last": new_id(),
+    "item": new_id(),
+    "now": START,
+    "until": START,
+}
+OPEN_ITEMS = 100_000
+
+
+@pytest.fixture(scope="module")
+def waiting(postgres_server: Any) -> Iterator[Database]:
+    """A hundred thousand items that nobody has looked at, and as many of the past."""
+    url = postgres_server.create_database("reviews", template=postgres_server.template("template_migrated", migrate))
+    database = Database(url)
+    rows = [item_row(START, sla=timedelta(hours=hours), confidence=0.5) for hours in (1, 24) for _ in range(500)]
+    names = ", ".join(row for row in rows[0] if row not in ("id", "document_id", "place", "status", "sla_at"))
+    fresh = "gen_random_uuid(), gen_random_uuid(), place - n / 1000.0"
+    columns = f"id, document_id, place, status, sla_at, {names}"
+    with database.write() as connection:
+        connection.execute(insert(review_items), rows)
+        for status, sla_at, times in (("pending", "sla_at", OPEN_ITEMS // 1000 - 1), ("approved", "null", 100)):
+            connection.execute(
+                text(
+                    f"insert into review_items ({columns}) select {fresh}, '{status}', {sla_at}, {names} "
+                    f"from review_items, generate_series(1, {times}) n where round = 1 limit {1000 * times}"
+                )
+            )
+    with database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.exec_driver_sql("vacuum analyze review_items")
+    yield database
+    database.close()
+    postgres_server.drop_database("reviews")
+
+
+@pytest.mark.parametrize("name", REVIEW_STATEMENTS)
+def test_the_queue_of_review_is_read_by_its_indexes_however_long_it_is(waiting: Database, name: str) -> None:
+    """Under the settings of services: the planner itself must prefer the index."""
+    statement, wanted = REVIEW_STATEMENTS[name]
+    with waiting.write() as connection:
+        compiled = statement.compile(dialect=connection.dialect)
+        told = connection.exec_driver_sql(
+            f"explain (format json) {compiled}", {**compiled.params, **REVIEW_PARAMETERS}
+        ).scalar_one()
+    found = list(nodes(told[0]["Plan"]))
+    assert "Seq Scan" not in {node["Node Type"] for node in found}
+    assert {node["Index Name"] for node in found if "Index Name" in node} == wanted
+    assert "Sort" not in {node["Node Type"] for node in found}
+
+
+def test_the_next_item_of_a_hundred_thousand_touches_few_pages(waiting: Database) -> None:
+    with waiting.read() as connection:
+        compiled = review_queue.QUEUE_HEADS.compile(dialect=connection.dialect)
+        told = connection.exec_driver_sql(
+            f"explain (analyze, buffers, format json) {compiled}", {**compiled.params, **REVIEW_PARAMETERS}
+        ).scalar_one()
+    plan = told[0]["Plan"]
+    assert int(plan["Actual Rows"]) == 16
+    assert int(plan["Shared Hit Blocks"]) + int(plan["Shared Read Blocks"]) < 40
+
+
+SQLITE_REVIEW = [name for name in REVIEW_STATEMENTS if name != "claim"]
+
+
+@pytest.mark.parametrize("name", SQLITE_REVIEW)
+def test_on_sqlite_too_the_queue_of_review_is_read_by_its_indexes(migrated_file: Path, name: str) -> None:
+    statement, wanted = REVIEW_STATEMENTS[name]
+    compiled = statement.compile(dialect=sqlite_dialect.dialect(paramstyle="named"))
+    values = {**compiled.params, **REVIEW_PARAMETERS, "now": START.isoformat(), "until": START.isoformat()}
+    with closing(sqlite3.connect(migrated_file)) as connection:
+        found = " ".join(row[-1] for row in connection.execute(f"explain query plan {compiled}", values))
+    assert all(index in found for index in wanted)
+    assert "SCAN review_items" not in found
+    assert "USE TEMP B-TREE FOR ORDER BY" not in found

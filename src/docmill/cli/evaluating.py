@@ -1,6 +1,8 @@
 """`docmill eval`: how right the extraction of a labelled folder is, and how far its confidence can be trusted."""
 
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,14 +19,20 @@ if TYPE_CHECKING:
 EXAMPLES = """\
 Examples:
   docmill eval receipts/                       labels.jsonl and its documents
+  docmill eval --reviewed                      what people approved here
   docmill eval receipts/ --wrong               and every value that is wrong
   docmill eval mixed/ --schema invoice --json  for a program"""
 
 
 def evaluate(
-    folder: Annotated[Path, Parameter(name="DIR", help="A folder with labels.jsonl and the documents it speaks of.")],
+    folder: Annotated[
+        Path | None, Parameter(name="DIR", help="A folder with labels.jsonl and the documents it speaks of.")
+    ] = None,
     /,
     *,
+    reviewed: Annotated[
+        bool, Parameter(negative="", help="Instead of a folder, the documents that people approved here.")
+    ] = False,
     schema: Annotated[
         str | None,
         Parameter(metavar="NAME|FILE", help="Read all by this schema; without it the document's type decides."),
@@ -42,10 +50,9 @@ def evaluate(
     compared by value; text exactly, with case and white space folded, and loosely, letters and digits only.
     """
     from docmill.cli.opening import read_settings
-    from docmill.services.evaluation import apart, open_folder, score
+    from docmill.services.evaluation import apart, score
 
-    labelled = open_folder(folder)
-    with apart(read_settings()) as settings:
+    with labelled_documents(folder, reviewed=reviewed) as labelled, apart(read_settings()) as settings:
         processed = processed_in(settings, labelled, schema=schema, model=model, quiet=json)
     scores, summary = score(labelled, processed)
     if json:
@@ -57,6 +64,27 @@ def evaluate(
         print()
         _print_wrong(scores)
     return 0
+
+
+@contextmanager
+def labelled_documents(folder: Path | None, *, reviewed: bool) -> "Iterator[LabelledFolder]":
+    """A labelled folder, or what people approved in this installation, in a folder that is gone afterwards."""
+    from docmill.cli.errors import WrongUse
+    from docmill.cli.opening import opened
+    from docmill.extraction.schema import available
+    from docmill.services.evaluation import open_folder
+    from docmill.services.review_labels import reviewed_folder
+
+    if reviewed == (folder is not None):
+        raise WrongUse("Name a folder with labels.jsonl, such as labelled/, or give --reviewed.")
+    if folder is not None:
+        yield open_folder(folder)
+        return
+    with tempfile.TemporaryDirectory(prefix="docmill-reviewed-") as name:
+        with opened() as installation:
+            known = frozenset(available(installation.settings.schema_folders))
+            found = reviewed_folder(installation.database, installation.blobs, Path(name), schemas=known)
+        yield found
 
 
 def processed_in(

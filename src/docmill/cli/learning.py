@@ -18,6 +18,7 @@ EXAMPLES = """\
 Examples:
   docmill learn labelled/ --dry-run            would it help?
   docmill learn labelled/                      learn, and use it from now on
+  docmill learn --reviewed                     from what people approved here
   docmill learn --reset                        back to the models that ship"""
 
 
@@ -30,6 +31,9 @@ def learn(
     schema: Annotated[
         str | None, Parameter(metavar="NAME", help="Read all by this schema; without it the document's type decides.")
     ] = None,
+    reviewed: Annotated[
+        bool, Parameter(negative="", help="Instead of a folder, the documents that people approved here.")
+    ] = False,
     dry_run: Annotated[bool, Parameter(negative="", help="Measure, and install nothing.")] = False,
     force: Annotated[bool, Parameter(negative="", help="Install it even if it is worse.")] = False,
     reset: Annotated[bool, Parameter(negative="", help="Go back to the models that ship with Docmill.")] = False,
@@ -42,24 +46,22 @@ def learn(
     is worse is not installed. Learned models lie in DOCMILL_HOME/models; documents processed from then on use them.
     """
     from docmill.cli.errors import WrongUse
+    from docmill.cli.evaluating import labelled_documents
     from docmill.cli.opening import read_settings
     from docmill.extraction.models import install, use
-    from docmill.services.evaluation import apart, open_folder
+    from docmill.services.evaluation import apart
     from docmill.services.learning import NothingGained
     from docmill.services.learning import learn as fitted
 
     settings = read_settings()
     models = settings.home / "models"
     if reset:
-        if folder is not None or force or dry_run:
+        if folder is not None or force or dry_run or reviewed:
             raise WrongUse("--reset stands alone: docmill learn --reset")
         use(models, None)
         _say({"installed": None}, "The models that ship with Docmill are in use.", json=json)
         return 0
-    if folder is None:
-        raise WrongUse("Name a folder with labels.jsonl: docmill learn labelled/")
-    labelled = open_folder(folder)
-    with apart(settings) as temporary:
+    with labelled_documents(folder, reviewed=reviewed) as labelled, apart(settings) as temporary:
         lessons, skipped = _lessons(temporary, labelled, schema=schema, quiet=json)
     if skipped and not json:
         told = f"{counted(skipped, 'document')} teach nothing: e-invoices, other schemas, or files that cannot be read"

@@ -23,6 +23,7 @@ from docmill.cli import (
     process,
     prompts,
     query,
+    review,
     showing,
     templates,
     worker,
@@ -40,6 +41,7 @@ Examples:
   docmill worker                               run what is due, until Ctrl-C
   docmill jobs list                            see how jobs stand
   docmill batch submit invoice --from list     start many, so many at a time
+  docmill review next --claim                  check what the machine is unsure of
   docmill issues list                          see what people must look at
   docmill doctor                               see whether all is well
 
@@ -49,7 +51,7 @@ DOCMILL_HOME (~/.docmill). Exit codes: 0 done, 1 something failed, 2 wrong use."
 
 ORDER = (
     *("process", "documents", "show", "export", "query", "eval", "learn", "templates", "prompts", "jobs", "batch"),
-    *("worker", "issues", "callback", "ai", "config", "db", "doctor"),
+    *("worker", "review", "issues", "callback", "ai", "config", "db", "doctor"),
 )
 """Of the commands in the help: as a person comes to need them."""
 _FILE_COMMANDS = ("process", "templates", "prompts", "callback")
@@ -74,6 +76,7 @@ def build() -> App:
         jobs.app,
         batches.app,
         issues.app,
+        review.app,
         ai.app,
         config.app,
         database.app,

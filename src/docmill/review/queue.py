@@ -181,9 +181,10 @@ def _order(ranked: Ranked) -> tuple[float, str]:
 
 def _claiming() -> Update:
     """One row, or none: somebody else holds it at this moment (passed over, never waited for), or has it."""
+    mine = or_(_C.assigned_to == "", _C.assigned_to == _WHOM)
     free = (
         select(_C.id)
-        .where(_C.id == bindparam("item", type_=IdType()), _QUEUED, _C.org_id == _ORG, _C.assigned_to.in_(["", _WHOM]))
+        .where(_C.id == bindparam("item", type_=IdType()), _QUEUED, _C.org_id == _ORG, mine)
         .with_for_update(skip_locked=True)
         .scalar_subquery()
     )

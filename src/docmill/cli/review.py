@@ -1,0 +1,420 @@
+"""`docmill review`: look at what the machine is unsure of, and have the last word."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import App, Parameter
+
+from docmill.cli.errors import WrongUse
+from docmill.cli.options import Json, Limit
+from docmill.cli.output import note_page, print_json, record
+from docmill.cli.review_text import comments_shown, details, history_table, item_json, item_table, stands, view_json
+from docmill.model.review import ReviewStatus
+
+if TYPE_CHECKING:
+    from docmill.bootstrap import App as Installation
+    from docmill.model.people import Principal
+    from docmill.services.review import Decided, ItemSummary, Review
+
+_EXAMPLES = """\
+Examples:
+  docmill review next --claim                       the item that comes first, for you
+  docmill review correct ITEM total=110.50          and --path line_items[0].amount
+  docmill review confirm ITEM                       all else that needs a look is right
+  docmill review approve ITEM                       the outputs are written anew"""
+
+app = App(name="review", help="See what the machine is unsure of, correct it, approve it.")
+
+ItemId = Annotated[str, Parameter(name="ITEM", help="The item's id or its document's, or the first digits.")]
+As = Annotated[str | None, Parameter(name="--as", metavar="NAME", help="Who does this; default: your user name.")]
+Version = Annotated[
+    int | None, Parameter(name="--if-version", metavar="N", help="Only if the item is still at this version.")
+]
+Status = Literal["open", "pending", "in_review", "approved", "corrected", "rejected"]
+
+
+@contextmanager
+def _desk(name: str | None) -> "Iterator[tuple[Review, Principal, Installation]]":
+    """The review of this installation, and whoever acts."""
+    from docmill.cli.opening import opened
+    from docmill.model.ids import DEFAULT_ORG
+    from docmill.model.people import system_principal
+
+    with opened() as installation:
+        yield installation.review, system_principal(DEFAULT_ORG, name or _me()), installation
+
+
+def _me() -> str:
+    """The user of this machine, if it has a name."""
+    import getpass
+
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return "system"
+
+
+def _told(item: "ItemSummary", *, json: bool) -> int:
+    if json:
+        print_json({"item": item_json(item)})
+    else:
+        print(stands(item))
+    return 0
+
+
+@app.command(name="list")
+def list_items(
+    *,
+    status: Annotated[Status, Parameter(metavar="STATUS", help="open, or one status.")] = "open",
+    assigned_to: Annotated[str | None, Parameter(metavar="NAME", help="Only those assigned to this person.")] = None,
+    unassigned: Annotated[bool, Parameter(negative="", help="Only those assigned to nobody.")] = False,
+    claimed_by: Annotated[str | None, Parameter(metavar="NAME", help="Only those this person is reviewing.")] = None,
+    limit: Limit = 50,
+    after: Annotated[str | None, Parameter(metavar="ITEM", help="Go on after this one: the next page.")] = None,
+    json: Json = False,
+) -> int:
+    """List review items: open ones by priority, decided ones the newest first."""
+    if unassigned and assigned_to is not None:
+        raise WrongUse("--assigned-to and --unassigned exclude each other; give one of them.")
+    with _desk(None) as (review, me, _):
+        found = review.list(
+            me,
+            status="open" if status == "open" else ReviewStatus(status),
+            assigned_to="" if unassigned else assigned_to,
+            claimed_by=claimed_by,
+            limit=limit,
+            after=None if after is None else review.find_id(me, after),
+        )
+    if json:
+        print_json({"items": [item_json(item) for item in found]})
+    elif found:
+        item_table(found)
+        note_page(len(found), limit, found[-1].id)
+    else:
+        print("Nothing to review." if status == "open" else "No such items.", file=sys.stderr)
+    return 0
+
+
+@app.command(name="next", help_epilogue=_EXAMPLES)
+def next_item(
+    *,
+    claim: Annotated[bool, Parameter(negative="", help="Claim it: it is yours until you are done.")] = False,
+    name: As = None,
+    json: Json = False,
+) -> int:
+    """Show the item that comes first, with its fields."""
+    with _desk(name) as (review, me, _):
+        found = review.claim_next(me) if claim else next(iter(review.next(me)), None)
+        view = None if found is None else review.get(me, found.id)
+    if json:
+        print_json(None if view is None else view_json(view))
+    elif view is None:
+        print("Nothing to review.", file=sys.stderr)
+    else:
+        details(view)
+    return 0
+
+
+@app.command
+def show(item: ItemId, /, *, json: Json = False) -> int:
+    """Show an item: its fields with confidence, evidence and checks, its priority and what that is made of."""
+    with _desk(None) as (review, me, _):
+        view = review.get(me, review.find_id(me, item))
+        said = review.comments(me, view.item.id)
+    if json:
+        print_json(view_json(view) | {"comments": [record(each) for each in said]})
+    else:
+        details(view)
+        comments_shown(said)
+    return 0
+
+
+@app.command
+def claim(item: ItemId, /, *, version: Version = None, name: As = None, json: Json = False) -> int:
+    """Claim an item: nobody else writes on it until you are done or your claim ends."""
+    with _desk(name) as (review, me, _):
+        return _told(review.claim(me, review.find_id(me, item), version=version), json=json)
+
+
+@app.command
+def release(item: ItemId, /, *, version: Version = None, name: As = None, json: Json = False) -> int:
+    """Give a claimed item back; what you did to its fields stays."""
+    with _desk(name) as (review, me, _):
+        return _told(review.release(me, review.find_id(me, item), version=version), json=json)
+
+
+@app.command(usage="docmill review correct [OPTIONS] ITEM FIELD=VALUE...")
+def correct(
+    item: ItemId,
+    values: Annotated[
+        tuple[str, ...],
+        Parameter(name="FIELD=VALUE", negative="", help="Such as total=110.50 or line_items[0].amount=5."),
+    ],
+    /,
+    *,
+    version: Version = None,
+    name: As = None,
+    json: Json = False,
+) -> int:
+    """Correct fields of an item that you have claimed, or add those that were not found.
+
+    Values are locked: no later run overwrites them.
+    """
+    wanted = []
+    for entry in values:
+        path, equals, value = entry.partition("=")
+        if not equals or not path.strip():
+            raise WrongUse(f"{entry!r} is not FIELD=VALUE, such as total=110.50.")
+        wanted.append((path.strip(), value))
+    if not wanted:
+        raise WrongUse("Name what to correct: docmill review correct ITEM total=110.50")
+    with _desk(name) as (review, me, _):
+        found = review.find_id(me, item)
+        for path, value in wanted:
+            after = review.correct(me, found, path, value, version=version)
+            version = None if version is None else after.version
+        return _told(after, json=json)
+
+
+@app.command(usage="docmill review confirm [OPTIONS] ITEM [FIELDS...]")
+def confirm(
+    item: ItemId,
+    fields: Annotated[
+        tuple[str, ...], Parameter(name="FIELDS", negative="", help="Default: all that need a look and have a value.")
+    ] = (),
+    /,
+    *,
+    version: Version = None,
+    name: As = None,
+    json: Json = False,
+) -> int:
+    """Say that values are right; they are locked."""
+    with _desk(name) as (review, me, _):
+        return _told(review.confirm(me, review.find_id(me, item), fields or None, version=version), json=json)
+
+
+@app.command
+def clear(
+    item: ItemId,
+    field: Annotated[str, Parameter(name="FIELD", help="Such as due_date, or a whole row: line_items[2].")],
+    /,
+    *,
+    version: Version = None,
+    name: As = None,
+    json: Json = False,
+) -> int:
+    """Say that the document has no such value."""
+    with _desk(name) as (review, me, _):
+        return _told(review.clear(me, review.find_id(me, item), field, version=version), json=json)
+
+
+@app.command
+def undo(
+    item: ItemId,
+    field: Annotated[str | None, Parameter(name="FIELD", help="Only what was done to this field.")] = None,
+    /,
+    *,
+    version: Version = None,
+    name: As = None,
+    json: Json = False,
+) -> int:
+    """Take back the last thing done to an item that is not decided."""
+    with _desk(name) as (review, me, _):
+        return _told(review.undo(me, review.find_id(me, item), field, version=version), json=json)
+
+
+@app.command
+def approve(
+    item: ItemId,
+    /,
+    *,
+    wait: Annotated[bool, Parameter(help="Write the outputs before the command ends, or leave it to a worker.")] = True,
+    version: Version = None,
+    name: As = None,
+    json: Json = False,
+) -> int:
+    """Approve an item that you have claimed, with the values as they stand.
+
+    The outputs of the document are written anew with what you decided.
+    """
+    with _desk(name) as (review, me, installation):
+        decided = review.approve(me, review.find_id(me, item), version=version)
+        if wait and decided.job_ids:
+            _written(installation, decided)
+    if json:
+        print_json({"item": item_json(decided.item), "job_ids": list(decided.job_ids)})
+    else:
+        print(stands(decided.item))
+    return 0
+
+
+def _written(installation: "Installation", decided: "Decided") -> None:
+    """Work until the outputs are written, as `docmill process` does."""
+    from docmill.services.following import wait
+    from docmill.workers.process import alongside
+
+    with alongside(installation.worker()) as worker:
+        pause = 0.02
+        while any(not position.status.finished for position in installation.jobs.positions(decided.job_ids).values()):
+            worker.check()
+            wait(pause)
+            pause = min(0.25, pause * 1.5)
+
+
+@app.command
+def reject(
+    item: ItemId,
+    /,
+    *,
+    reason: Annotated[str, Parameter(metavar="TEXT", help="Why, for whoever looks at it later.")],
+    version: Version = None,
+    name: As = None,
+    json: Json = False,
+) -> int:
+    """Reject a document that you have claimed, with a reason."""
+    with _desk(name) as (review, me, _):
+        return _told(review.reject(me, review.find_id(me, item), reason, version=version).item, json=json)
+
+
+@app.command
+def postpone(
+    item: ItemId,
+    length: Annotated[str, Parameter(name="TIME", help="For so long: 2h, 3d.")],
+    /,
+    *,
+    version: Version = None,
+    name: As = None,
+    json: Json = False,
+) -> int:
+    """Leave an item alone for a while: nobody is given it before. Its SLA goes on."""
+    from docmill.db.clock import database_now
+    from docmill.settings.section import parse_length
+
+    pause = parse_length(length)
+    if pause is None or pause <= timedelta(0):
+        raise WrongUse(f"{length!r} is no length of time; write 2h or 3d.")
+    with _desk(name) as (review, me, installation):
+        with installation.database.read() as connection:
+            until = database_now(connection) + pause
+        return _told(review.postpone(me, review.find_id(me, item), until, version=version), json=json)
+
+
+@app.command
+def resume(item: ItemId, /, *, version: Version = None, name: As = None, json: Json = False) -> int:
+    """End a postponement now."""
+    with _desk(name) as (review, me, _):
+        return _told(review.resume(me, review.find_id(me, item), version=version), json=json)
+
+
+@app.command(usage="docmill review assign [OPTIONS] ITEM [NAME | --nobody]")
+def assign(
+    item: ItemId,
+    to: Annotated[str | None, Parameter(name="NAME", help="Default: the reviewer who has the fewest.")] = None,
+    /,
+    *,
+    nobody: Annotated[bool, Parameter(negative="", help="Whoever comes first may take it.")] = False,
+    version: Version = None,
+    name: As = None,
+    json: Json = False,
+) -> int:
+    """Give an item to somebody; the claim of whoever has it ends."""
+    if nobody and to is not None:
+        raise WrongUse("A name and --nobody exclude each other; give one of them.")
+    with _desk(name) as (review, me, _):
+        found = review.find_id(me, item)
+        if nobody:
+            return _told(review.unassign(me, found, version=version), json=json)
+        return _told(review.assign(me, found, to, version=version), json=json)
+
+
+@app.command
+def comment(
+    item: ItemId,
+    text: Annotated[str, Parameter(name="TEXT", help="What you want others to know.")],
+    /,
+    *,
+    field: Annotated[str | None, Parameter(metavar="FIELD", help="About this field.")] = None,
+    name: As = None,
+    json: Json = False,
+) -> int:
+    """Say something about an item, or about one of its fields."""
+    with _desk(name) as (review, me, _):
+        said = review.comment(me, review.find_id(me, item), text, path=field)
+    if json:
+        print_json({"comment": record(said)})
+    else:
+        print(said.id)
+    return 0
+
+
+@app.command
+def history(
+    item: ItemId,
+    field: Annotated[str | None, Parameter(name="FIELD", help="Only this field.")] = None,
+    /,
+    *,
+    json: Json = False,
+) -> int:
+    """Show what was done to the fields of an item, oldest first."""
+    with _desk(None) as (review, me, _):
+        told = review.history(me, review.find_id(me, item), field)
+    if json:
+        print_json({"history": [record(each) for each in told]})
+    elif told:
+        history_table(told)
+    else:
+        print("Nobody has touched it.", file=sys.stderr)
+    return 0
+
+
+@app.command(usage="docmill review sla [OPTIONS] [TIME]")
+def sla(
+    length: Annotated[str | None, Parameter(name="TIME", help="So long: 4h, 2d; none for no limit.")] = None,
+    /,
+    *,
+    schema: Annotated[str | None, Parameter(metavar="NAME", help="Only for documents of this schema.")] = None,
+    name: As = None,
+    json: Json = False,
+) -> int:
+    """Show how long items may take, or set it for items to come."""
+    from docmill.settings.section import parse_length
+
+    given = None if length in (None, "none") else parse_length(str(length))
+    if length not in (None, "none") and given is None:
+        raise WrongUse(f"{length!r} is no length of time; write 4h, 2d or none.")
+    with _desk(name) as (review, me, installation):
+        if length is not None:
+            review.set_sla(me, given, schema=schema)
+        found, default = review.slas(me), installation.settings.review.sla
+    known = {"*" if key is None else key: value for key, value in ({None: default} | found).items()}
+    if json:
+        print_json({"slas": {key: None if value is None else value.total_seconds() for key, value in known.items()}})
+    else:
+        for key, value in known.items():
+            print(f"{key:<20} {'none' if value is None else value}")
+    return 0
+
+
+@app.command(usage="docmill review reviewers [OPTIONS]")
+def reviewers(
+    *,
+    add: Annotated[str | None, Parameter(metavar="NAME", help="Give this person work from now on.")] = None,
+    remove: Annotated[str | None, Parameter(metavar="NAME", help="Give this person no more work.")] = None,
+    name: As = None,
+    json: Json = False,
+) -> int:
+    """Show who is given items by the least-loaded rule, or change it."""
+    with _desk(name) as (review, me, _):
+        if add is not None:
+            review.enroll(me, add)
+        if remove is not None:
+            review.withdraw(me, remove)
+        found = list(review.enrolled(me))
+    if json:
+        print_json({"reviewers": found})
+    else:
+        print("\n".join(found) if found else "Nobody is enrolled.", file=sys.stdout if found else sys.stderr)
+    return 0
