@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import (
     CTE,
     BigInteger,
+    Connection,
     Double,
     Integer,
     Row,
@@ -26,10 +27,12 @@ from sqlalchemy import (
     or_,
     select,
     text,
+    true,
     union_all,
     update,
 )
 
+from docmill.db.clock import database_now
 from docmill.db.tables import review_items
 from docmill.db.tables.review import QUEUED, UNDECIDED
 from docmill.db.types import IdType, UtcTime
@@ -65,9 +68,17 @@ class Settled:
     overdue: Sequence[str] = ()
 
 
-_EXPIRED = and_(text(f"status = '{ReviewStatus.IN_REVIEW}'"), _C.claim_expires_at <= _NOW)
-_BACK = _C.postponed_until <= _NOW
-_TIMED = _C.sla_at <= _NOW
+def _passed(now: Any) -> tuple[Any, Any, Any]:
+    """Claims that have ended, postponements, and states of time."""
+    claims = and_(text(f"status = '{ReviewStatus.IN_REVIEW}'"), _C.claim_expires_at <= now)
+    return claims, _C.postponed_until <= now, _C.sla_at <= now
+
+
+def _anything(now: Any) -> Any:
+    return or_(*(exists(select(1).where(each, _C.org_id == _ORG)) for each in _passed(now)))
+
+
+_EXPIRED, _BACK, _TIMED = _passed(_NOW)
 
 
 def _due_ids(condition: Any) -> Select[Any]:
@@ -85,7 +96,9 @@ NOBODY: Mapping[str, Any] = {"claimed_by": "", "claimed_at": None, "claim_expire
 """The columns of a claim when there is none."""
 
 DUE_ORGS = union_all(*(select(_C.org_id).where(condition) for condition in (_EXPIRED, _BACK, _TIMED)))
-_ANYTHING = select(or_(*(exists(select(1).where(each, _C.org_id == _ORG)) for each in (_EXPIRED, _BACK, _TIMED))))
+_ANYTHING = select(_anything(_NOW))
+# One way to the server instead of two; its clock stands still within a transaction.
+_LOOK = select(func.now().label("moment"), _anything(func.now()).label("due"))
 _HELD = select(_C.id, _C.claimed_by).where(_EXPIRED, _C.org_id == _ORG)
 _EXPIRE = _settling(
     _EXPIRED, status=ReviewStatus.PENDING.value, version=_C.version + 1, updated_at=_C.claim_expires_at, **NOBODY
@@ -101,9 +114,13 @@ _PASS = _settling(
 _WARN = _settling(and_(_TIMED, _C.due_at > _NOW), sla_state=SlaState.AT_RISK.value, sla_at=_C.due_at)
 
 
-def anything_due(db: Executes, org_id: str, now: datetime) -> bool:
-    """Whether a moment has passed that nobody has written down."""
-    return bool(db.execute(_ANYTHING, {"org": org_id, "now": now}).scalar_one())
+def look(db: Connection, org_id: str) -> tuple[datetime, bool]:
+    """What time it is, and whether a moment has passed that nobody has written down."""
+    if db.dialect.name == "postgresql":
+        row = db.execute(_LOOK, {"org": org_id}).one()
+        return row.moment, row.due
+    now = database_now(db)
+    return now, bool(db.execute(_ANYTHING, {"org": org_id, "now": now}).scalar_one())
 
 
 def settle(db: Executes, org_id: str, now: datetime) -> Settled:
@@ -115,10 +132,10 @@ def settle(db: Executes, org_id: str, now: datetime) -> Settled:
     return Settled(expired=expired, resumed=resumed, overdue=overdue, at_risk=at_risk)
 
 
-def _classes(condition: Any, *wanted: Any) -> Select[Any]:
+def _classes(condition: Any, *wanted: Any, name: str = "classes") -> Select[Any]:
     """The classes that there are, by hopping from one to the next in the index: few, among however many items."""
     first = select(func.min(_C.queue_class).label("queue_class")).where(condition, *wanted)
-    hops: CTE = first.cte("classes", recursive=True)
+    hops: CTE = first.cte(name, recursive=True)
     following = (
         select(func.min(_C.queue_class))
         .where(condition, *wanted, _C.queue_class > hops.c.queue_class)
@@ -144,21 +161,38 @@ def _behind(query: Select[Any]) -> Select[Any]:
     return query.where(or_(_C.place > at, and_(_C.place == at, _C.id > last)))
 
 
+def _firsts(assigned: Any, name: str) -> Select[Any]:
+    """The first items of all classes at once; SQLite, which has no LATERAL, is asked class by class."""
+    mine = (_C.org_id == _ORG, _C.assigned_to == assigned)
+    classes = _classes(_QUEUED, *mine, name=name).subquery(f"{name}_found")
+    first = (
+        select(_C.id, _C.queue_class, _C.place)
+        .where(_QUEUED, *mine, _C.queue_class == classes.c.queue_class)
+        .order_by(_C.place, _C.id)
+        .limit(_MOST)
+        .lateral(f"{name}_first")
+    )
+    return select(first.c.id, first.c.queue_class, first.c.place).select_from(classes.join(first, true()))
+
+
+QUEUE_FIRST = union_all(_firsts("", "free"), _firsts(_WHOM, "mine"))
 _MINE = (_C.org_id == _ORG, _C.assigned_to == _WHOM)
 QUEUE_CLASSES, QUEUE_HEADS = _classes(_QUEUED, *_MINE), _heads(_QUEUED, *_MINE)
 OPEN_CLASSES, OPEN_HEADS = _classes(_OPEN, _C.org_id == _ORG), _heads(_OPEN, _C.org_id == _ORG)
 OPEN_BEHIND = _behind(OPEN_HEADS)
 
 
-def first_in_queue(db: Executes, org_id: str, whom: str, now: datetime, most: int = FIRST_LOOK) -> list[Ranked]:
+def first_in_queue(db: Connection, org_id: str, whom: str, now: datetime, most: int = FIRST_LOOK) -> list[Ranked]:
     """What this reviewer may claim, best first: what is assigned to them, and what is to nobody. Settle before."""
-    found: list[Ranked] = []
-    for assigned in dict.fromkeys(("", whom)):
-        about = {"org": org_id, "whom": assigned}
-        for queue_class in db.execute(QUEUE_CLASSES, about).scalars().all():
-            rows = db.execute(QUEUE_HEADS, {**about, "queue_class": queue_class, "most": most})
-            found += [Ranked(priority_at(row.queue_class, row.place, now), row.id) for row in rows]
-    return sorted(found, key=_order)
+    rows: list[Any] = []
+    if db.dialect.name == "postgresql":
+        rows += db.execute(QUEUE_FIRST, {"org": org_id, "whom": whom, "most": most})
+    else:
+        for assigned in ("", whom):
+            about = {"org": org_id, "whom": assigned}
+            for queue_class in db.execute(QUEUE_CLASSES, about).scalars().all():
+                rows += db.execute(QUEUE_HEADS, {**about, "queue_class": queue_class, "most": most})
+    return sorted((Ranked(priority_at(row.queue_class, row.place, now), row.id) for row in rows), key=_order)
 
 
 def open_by_priority(db: Executes, org_id: str, now: datetime, most: int, after: Ranked | None = None) -> list[Ranked]:
@@ -202,7 +236,7 @@ def _claiming() -> Update:
 CLAIM = _claiming().returning(review_items)
 
 
-def claim_first(db: Executes, org_id: str, whom: str, now: datetime, until: datetime) -> Row[Any] | None:
+def claim_first(db: Connection, org_id: str, whom: str, now: datetime, until: datetime) -> Row[Any] | None:
     """Claim the best item that nobody else is claiming; None if there is none. Settle before."""
     most, tried = FIRST_LOOK, set[str]()
     while True:

@@ -22,9 +22,9 @@ from docmill.review.priority import seconds_of
 from docmill.review.queue import (
     NOBODY,
     Ranked,
-    anything_due,
     claim_first,
     first_in_queue,
+    look,
     open_by_priority,
 )
 from docmill.review.rows import fields_of
@@ -356,8 +356,7 @@ class Review(FieldEdits, Decisions):
     def _settled(self) -> datetime:
         """The moment for which the order of the queue now holds; what has passed until then is written down."""
         with self._database.read() as connection:
-            now = database_now(connection)
-            due = anything_due(connection, self._org_id, now)
+            now, due = look(connection, self._org_id)
         if due:
             settle_one(self._database, self._org_id, now, self._recorder)
         return now
