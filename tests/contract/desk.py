@@ -69,7 +69,7 @@ def value(text: str, confidence: float = 0.95, *failed: str) -> FieldValue:
     return FieldValue(value=text, raw=text, confidence=confidence, evidence=(place,), passed=("type",), failed=failed)
 
 
-def extraction(lines: Sequence[Mapping[str, str]] = (), confidence: float = 0.9, **fields: str) -> Extraction:
+def extraction(lines: Sequence[Mapping[str, str]] = (), /, **fields: str) -> Extraction:
     """A slip as it was read."""
     return Extraction(
         schema="slip",
@@ -80,7 +80,7 @@ def extraction(lines: Sequence[Mapping[str, str]] = (), confidence: float = 0.9,
         rows={"line_items": [{column: value(text) for column, text in line.items()} for line in lines]}
         if lines
         else {},
-        confidence=confidence,
+        confidence=0.9,
     )
 
 

@@ -120,7 +120,12 @@ def test_a_value_fixed_while_the_outputs_are_written_is_not_lost(room: Mailroom)
         query = select(job_steps.c.result, jobs.c.id).join(jobs, jobs.c.id == job_steps.c.job_id)
         row = connection.execute(query.where(job_steps.c.step_key == "save", jobs.c.id == record.job_id)).one()
         connection.execute(update(documents).values(locked={"total": "99.00"}, status="processing"))
-    about = {"entity_id": record.id, "org_id": record.org_id, "job_id": record.job_id, "metadata": {}}
+    about: dict[str, object] = {
+        "entity_id": record.id,
+        "org_id": record.org_id,
+        "job_id": record.job_id,
+        "metadata": {},
+    }
 
     def complete() -> None:
         with room.app.database.write() as connection:

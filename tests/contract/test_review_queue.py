@@ -236,7 +236,7 @@ def test_lists_page_through_what_is_open_by_priority_and_what_is_not_by_time(des
 
 
 moments = st.integers(0, 200_000)
-drawn = st.builds(
+drawn: st.SearchStrategy[dict[str, object]] = st.builds(
     dict,
     age=st.integers(0, 100_000).map(lambda seconds: timedelta(seconds=seconds)),
     sla=st.sampled_from([None, timedelta(seconds=60), HOUR, 24 * HOUR, 30 * 24 * HOUR]),

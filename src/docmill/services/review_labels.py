@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, Row, Select, select
 
 from docmill.db.database import Database
 from docmill.db.tables import documents, extracted_fields, review_items
@@ -69,7 +69,7 @@ def _decided(connection: Connection, org_id: str) -> Iterator[Row[Any]]:
         later.c.round > review_items.c.round,
         later.c.status.in_([*_VOUCHED, ReviewStatus.REJECTED.value]),
     )
-    query = (
+    query: Select[Any] = (
         select(
             review_items.c.id,
             review_items.c.document_id,
