@@ -2,9 +2,23 @@
 
 import json
 
+import pytest
+
 from docmill.testing.papers import invoice_pdf
 from tests.acceptance.mill import Mill
 from tests.contract.mailroom import letter
+
+
+@pytest.fixture
+def desk(either: Mill) -> Mill:
+    """An installation on each database in turn, without the documents of the plug-in."""
+    return either.having(DOCMILL_PLUGINS="")
+
+
+@pytest.fixture
+def office(bare: Mill) -> Mill:
+    """An installation that nobody has used yet, likewise."""
+    return bare.having(DOCMILL_PLUGINS="")
 
 
 def processed(mill: Mill) -> dict[str, object]:
@@ -18,65 +32,65 @@ def processed(mill: Mill) -> dict[str, object]:
     return record
 
 
-def test_a_correction_reaches_the_outputs_and_is_told(either: Mill) -> None:
-    record = processed(either)
-    (listed,) = either("review", "list", "--json").data["items"]
+def test_a_correction_reaches_the_outputs_and_is_told(desk: Mill) -> None:
+    record = processed(desk)
+    (listed,) = desk("review", "list", "--json").data["items"]
     item = listed["id"]
     assert listed["document_id"] == record["id"]
     assert set(listed["priority"]) == {"priority", "doubt", "proximity", "complexity", "value"}
-    assert item in either("review", "list").out
-    refused = either("review", "correct", item, "total=13", "--json")
+    assert item in desk("review", "list").out
+    refused = desk("review", "correct", item, "total=13", "--json")
     assert (refused.code, refused.error["code"]) == (1, "not_claimed")
-    taken = either("review", "next", "--claim", "--as", "ann", "--json").data
+    taken = desk("review", "next", "--claim", "--as", "ann", "--json").data
     assert (taken["item"]["id"], taken["item"]["claimed_by"]) == (item, "ann")
-    other = either("review", "claim", item, "--as", "bob", "--json")
+    other = desk("review", "claim", item, "--as", "bob", "--json")
     assert (other.code, other.error["code"]) == (1, "already_claimed")
-    wrong = either("review", "correct", item, "total=much", "--as", "ann", "--json")
+    wrong = desk("review", "correct", item, "total=much", "--as", "ann", "--json")
     assert (wrong.code, wrong.error["code"]) == (2, "invalid_input")
-    assert "is in_review by ann" in either("review", "correct", item, "total=13", "--as", "ann").out
-    assert either("review", "comment", item, "as on the phone", "--field", "total", "--as", "ann").code == 0
-    shown = either("review", "show", item).out
+    assert "is in_review by ann" in desk("review", "correct", item, "total=13", "--as", "ann").out
+    assert desk("review", "comment", item, "as on the phone", "--field", "total", "--as", "ann").code == 0
+    shown = desk("review", "show", item).out
     assert "13.00" in shown
     assert "as on the phone" in shown
-    decided = either("review", "approve", item, "--as", "ann", "--json").data
+    decided = desk("review", "approve", item, "--as", "ann", "--json").data
     assert decided["item"]["status"] == "corrected"
-    (output,) = (either.folder / "out").rglob("*.json")
+    (output,) = (desk.folder / "out").rglob("*.json")
     assert json.loads(output.read_text())["fields"]["total"]["value"] == "13.00"
-    assert "correct" in either("review", "history", item, "total").out
-    assert either("review", "list").err == "Nothing to review.\n"
-    again = either("review", "reject", item, "--reason", "no", "--as", "ann", "--json")
+    assert "correct" in desk("review", "history", item, "total").out
+    assert desk("review", "list").err == "Nothing to review.\n"
+    again = desk("review", "reject", item, "--reason", "no", "--as", "ann", "--json")
     assert (again.code, again.error["code"]) == (1, "already_decided")
 
 
-def test_items_are_postponed_assigned_and_given_back(mill: Mill) -> None:
-    record = processed(mill)
+def test_items_are_postponed_assigned_and_given_back(office: Mill) -> None:
+    record = processed(office)
     document = str(record["id"])
-    assert "postponed until" in mill("review", "postpone", document, "2h").out
-    assert mill("review", "next").err == "Nothing to review.\n"
-    assert mill("review", "resume", document).code == 0
-    assert mill("review", "reviewers", "--add", "ann", "--json").data == {"reviewers": ["ann"]}
-    assert "assigned to ann" in mill("review", "assign", document).out
-    assert mill("review", "claim", document, "--as", "bob", "--json").error["code"] == "already_claimed"
-    assert mill("review", "assign", document, "--nobody").code == 0
-    assert "is in_review by bob" in mill("review", "claim", document, "--as", "bob").out
-    assert "is pending" in mill("review", "release", document, "--as", "bob").out
-    assert mill("review", "sla", "4h", "--schema", "slip", "--json").data["slas"]["slip"] == 14400
+    assert "postponed until" in office("review", "postpone", document, "2h").out
+    assert office("review", "next").err == "Nothing to review.\n"
+    assert office("review", "resume", document).code == 0
+    assert office("review", "reviewers", "--add", "ann", "--json").data == {"reviewers": ["ann"]}
+    assert "assigned to ann" in office("review", "assign", document).out
+    assert office("review", "claim", document, "--as", "bob", "--json").error["code"] == "already_claimed"
+    assert office("review", "assign", document, "--nobody").code == 0
+    assert "is in_review by bob" in office("review", "claim", document, "--as", "bob").out
+    assert "is pending" in office("review", "release", document, "--as", "bob").out
+    assert office("review", "sla", "4h", "--schema", "slip", "--json").data["slas"]["slip"] == 14400
 
 
-def test_what_was_approved_can_be_measured_on(mill: Mill) -> None:
-    nothing = mill("eval", "--reviewed", "--json")
+def test_what_was_approved_can_be_measured_on(office: Mill) -> None:
+    nothing = office("eval", "--reviewed", "--json")
     assert (nothing.code, nothing.error["code"]) == (2, "nothing_reviewed")
     paper = invoice_pdf(1)
-    (mill.folder / paper.name).write_bytes(paper.content)
-    (record,) = mill("process", paper.name, "--json").data
+    (office.folder / paper.name).write_bytes(paper.content)
+    (record,) = office("process", paper.name, "--json").data
     item = str(record["id"])
-    assert mill("review", "claim", item).code == 0
+    assert office("review", "claim", item).code == 0
     total = record["fields"]["total"]["value"]
-    assert mill("review", "correct", item, "total=987654.32").code == 0
-    assert mill("review", "approve", item, "--json").code == 0
-    measured = mill("eval", "--reviewed", "--wrong", "--json").data
+    assert office("review", "correct", item, "total=987654.32").code == 0
+    assert office("review", "approve", item, "--json").code == 0
+    measured = office("eval", "--reviewed", "--wrong", "--json").data
     assert measured["documents"] == 1
     assert {"field": "total", "expected": "987654.32", "found": total}.items() <= next(
         each for each in measured["wrong"] if each["field"] == "total"
     ).items()
-    assert mill("eval", "--json").error["code"] == "wrong_use"
+    assert office("eval", "--json").error["code"] == "wrong_use"
