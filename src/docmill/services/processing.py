@@ -28,6 +28,7 @@ from docmill.engine.batch import NewJob
 from docmill.model.documents import DocumentStatus
 from docmill.model.ids import DEFAULT_ORG, derived_id, new_id
 from docmill.services.documents import Documents
+from docmill.services.expiring import stay
 from docmill.services.following import wait
 from docmill.services.jobs import Jobs
 
@@ -219,8 +220,9 @@ class Processing:
             # Two processes may have begun the same run together: then the other's document stands.
             known = _taken_in(connection, run_id, [str(record.source) for record in records])
         stored = [known[str(record.source), record.sha256] for record in records]
+        # Bytes that were there before may have expired a moment ago; from now on our row protects them.
+        stay(self._database, sorted({each.original_key for each in records if each.original_key}), wait)
         for record in records:
-            # Bytes that were there before may have expired a moment ago; from now on our row protects them.
             if record.original_key is not None and not blobs.has(record.original_key):
                 self._again(record, blobs)
         self._submit(stored, order, template_id)

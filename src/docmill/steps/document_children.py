@@ -5,7 +5,6 @@ the key that the file will have. What it needs is imported when it is called: th
 parses anything.
 """
 
-import pickle
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -47,7 +46,7 @@ def begin(path: str, limits: Limits, workshop: str) -> dict[str, Any]:
     to_read = list(outline.needs_ocr)
     if not to_read:
         return {"to_read": [], **_stored(parsing.assemble(outline, ()), workshop)}
-    file, _ = write_in(Path(workshop), pickle.dumps(outline))
+    file, _ = write_in(Path(workshop), pack(outline.as_json()))
     return {"to_read": to_read, "outline": str(file)}
 
 
@@ -65,7 +64,7 @@ def finish(outline: str, pages: Sequence[str], workshop: str) -> dict[str, Any]:
     from docmill.documents import parsing
 
     file = Path(outline)
-    begun = pickle.loads(file.read_bytes())
+    begun = parsing.Outline.from_json(unpack(file.read_bytes()))
     read = [page_from_json(unpack(Path(page).read_bytes())["page"]) for page in pages]
     whole = _stored(parsing.assemble(begun, read), workshop)
     file.unlink(missing_ok=True)

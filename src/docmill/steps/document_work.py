@@ -58,8 +58,9 @@ class DocumentWork:
 
     async def adopt(self, made: Mapping[str, Any]) -> str:
         """The key of what a child left in the workshop."""
-        return (await self._call(self.blobs().adopt, Path(made["file"]), str(made["key"]))).key
+        # On a thread in any case: it waits until the disk has it.
+        return (await asyncio.to_thread(self.blobs().adopt, Path(made["file"]), str(made["key"]))).key
 
     async def _call(self, function: Callable[..., T], *arguments: object) -> T:
-        # A hop to a thread and back costs more than a rename does.
+        # A hop to a thread and back costs more than looking at a file does.
         return function(*arguments) if self.blobs().local else await asyncio.to_thread(function, *arguments)
