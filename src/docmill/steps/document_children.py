@@ -5,10 +5,12 @@ the key that the file will have. What it needs is imported when it is called: th
 parses anything.
 """
 
+import os
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,6 +19,7 @@ import orjson
 from docmill.documents.blobs import write_in
 from docmill.documents.limits import Limits
 from docmill.documents.reading import Reading, page_as_json, page_from_json
+from docmill.engine.children import cpu_limited
 
 if TYPE_CHECKING:
     from docmill.extraction.result import Extraction
@@ -26,6 +29,9 @@ if TYPE_CHECKING:
 
 _LEVEL = 1
 """Of compression: words and boxes shrink to a fifth at once, and to little less with patience."""
+
+_PER_MEGABYTE = 5.0
+"""CPU seconds that the outline of a file may take for each of its megabytes."""
 
 
 def pack(value: object) -> bytes:
@@ -42,7 +48,8 @@ def begin(path: str, limits: Limits, workshop: str) -> dict[str, Any]:
     """Everything but OCR: the whole reading, or an outline and the numbers of the pages that are still to be read."""
     from docmill.documents import parsing
 
-    outline = parsing.outline(path, limits)
+    with cpu_limited(_cpu_seconds(path, limits)):
+        outline = parsing.outline(path, limits)
     to_read = list(outline.needs_ocr)
     if not to_read:
         return {"to_read": [], **_stored(parsing.assemble(outline, ()), workshop)}
@@ -50,11 +57,19 @@ def begin(path: str, limits: Limits, workshop: str) -> dict[str, Any]:
     return {"to_read": to_read, "outline": str(file)}
 
 
+def _cpu_seconds(path: str, limits: Limits) -> int:
+    """For the whole of a file: more for a large one, since a book of 2,000 pages takes its time; not without end."""
+    megabytes = os.path.getsize(path) / (1 << 20)
+    return min(3 * limits.cpu_seconds, limits.cpu_seconds + int(_PER_MEGABYTE * megabytes))
+
+
 def page(path: str, number: int, limits: Limits, workshop: str, reader: str) -> dict[str, str]:
     """One page, read by OCR. `reader` tells it from the same page as others read it: each deletes its own."""
     from docmill.documents import parsing
 
-    found = {"reader": reader, "page": page_as_json(parsing.read_page(path, number, limits))}
+    with cpu_limited(limits.cpu_seconds):
+        read = parsing.read_page(path, number, limits)
+    found = {"reader": reader, "page": page_as_json(read)}
     file, key = write_in(Path(workshop), pack(found))
     return {"file": str(file), "key": key}
 
@@ -116,12 +131,16 @@ def extract(reading: str, schema: str | SchemaText | None, options: Mapping[str,
 
 
 def _schema(schema: str | SchemaText | None) -> "FieldSchema | str | None":
+    return _parsed(schema.name, schema.file) if isinstance(schema, SchemaText) else schema
+
+
+@lru_cache(maxsize=32)
+def _parsed(name: str, file: str) -> "FieldSchema":
+    # Known by its path alone: that of a blob says what is in it.
     from docmill.extraction.schema_text import parse_schema
 
-    if not isinstance(schema, SchemaText):
-        return schema
-    text = Path(schema.file).read_text(encoding="utf-8", errors="surrogateescape")
-    return parse_schema(text, source=schema.name, name=schema.name)
+    text = Path(file).read_text(encoding="utf-8", errors="surrogateescape")
+    return parse_schema(text, source=name, name=name)
 
 
 def _chosen(schema: str | SchemaText, options: Mapping[str, Any]) -> "FieldSchema":

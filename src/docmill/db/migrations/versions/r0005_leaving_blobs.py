@@ -1,4 +1,4 @@
-"""Bytes of originals that are to be deleted are written down, so that nobody deletes inside a transaction."""
+"""Bytes of originals that are to be deleted are written down; template versions tell whether they came with Docmill."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -18,3 +18,4 @@ def upgrade() -> None:
         sa.Column("claimed_at", UtcTime),
         sa.PrimaryKeyConstraint("key", name="pk_leaving_blobs"),
     )
+    op.add_column("process_templates", sa.Column("shipped", sa.Boolean, nullable=False, server_default=sa.false()))
