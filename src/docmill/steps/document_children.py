@@ -22,6 +22,7 @@ from docmill.documents.reading import Reading, page_as_json, page_from_json
 from docmill.engine.children import cpu_limited
 
 if TYPE_CHECKING:
+    from docmill.extraction.asking import Takes
     from docmill.extraction.result import Extraction
     from docmill.extraction.schema import FieldSchema
     from docmill.model.ai import Request
@@ -155,16 +156,23 @@ def _chosen(schema: str | SchemaText, options: Mapping[str, Any]) -> "FieldSchem
 
 
 def question(
-    reading: str, original: str, schema: str | SchemaText, options: Mapping[str, Any], limits: Limits
+    reading: str, original: str, schema: str | SchemaText, options: Mapping[str, Any], limits: Limits, takes: "Takes"
 ) -> "Request":
-    """What to ask a model about a document."""
+    """What to ask a model about a document, in a form that it takes."""
     from docmill.extraction.asking import request_for
 
-    return request_for(load_reading(reading), _chosen(schema, options), Path(original).read_bytes(), limits=limits)
+    data = Path(original).read_bytes()
+    return request_for(load_reading(reading), _chosen(schema, options), data, limits=limits, takes=takes)
 
 
 def understand(
-    answer: str, reading: str, local: str, schema: str | SchemaText, options: Mapping[str, Any], workshop: str
+    answer: str,
+    reading: str,
+    local: str,
+    schema: str | SchemaText,
+    options: Mapping[str, Any],
+    workshop: str,
+    takes: "Takes" = "files",
 ) -> dict[str, Any]:
     """What a model's answer makes of a document, cross-checked with what was found without one."""
     from docmill.extraction.asking import from_answer
@@ -173,7 +181,7 @@ def understand(
 
     read, asked = load_reading(reading), _chosen(schema, options)
     said = unpack(Path(answer).read_bytes())
-    together = combine(from_answer(said, read, asked), load_extraction(local))
+    together = combine(from_answer(said, read, asked, takes=takes), load_extraction(local))
     return stored_extraction(judged(together, read, asked, options), workshop)
 
 

@@ -31,6 +31,8 @@ class DocumentWork:
     """The settings of the outputs, as `docmill.outputs` reads them."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """The settings of the extraction, as `docmill.extraction` reads them."""
+    takes: Mapping[str, Any] = field(default_factory=dict)
+    """What the models of a provider can look at, by its name: `pictures` or `text`; `files` for those not named."""
     abreast: int = 2
     """Pages of one document that are read at the same time."""
 
