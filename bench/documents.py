@@ -103,7 +103,7 @@ def main(say: Callable[[str], None] = print) -> int:
         say(
             f"OCR: {seen['ocr_s_per_page']} s a page with {CORES} cores busy ({seen['ocr_cpu_s_per_page']} s CPU); "
             f"RapidOCR at the same settings {seen['rapidocr_alike_s_per_page']} s "
-            f"({seen['rapidocr_alike_cpu_s_per_page']} s CPU, ours is {seen['ocr_ratio_alike']} of it), at its defaults "
+            f"({seen['rapidocr_alike_cpu_s_per_page']} s CPU, ours {seen['ocr_ratio_alike']} of it), at its defaults "
             f"{seen['rapidocr_s_per_page']} s ({seen['rapidocr_cpu_s_per_page']} s CPU, {seen['ocr_ratio']})"
         )
         whole = product.whole_product(Path(folder), options.documents)

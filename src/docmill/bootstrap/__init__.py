@@ -202,6 +202,7 @@ class App:
         from docmill.engine.pools import PoolSettings
         from docmill.engine.worker import Worker, WorkerSettings, default_pools
         from docmill.prompts.store import resolve
+        from docmill.services.document_chores import document_chores
 
         settings = self.settings
         pools = {pool.name: pool for pool in default_pools()}
@@ -223,7 +224,7 @@ class App:
                 children=ChildSettings(**children),
                 drain_seconds=settings.drain_seconds,
                 retention=settings.retention.jobs,
-                chores=(self.documents.chores,),
+                chores=document_chores(self.database, lambda: self.blobs),
             ),
             resolve,
             models=self.models,

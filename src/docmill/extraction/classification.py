@@ -183,7 +183,7 @@ _TITLE_PART = 0.45
 
 
 def _title_scores(lines: Sequence[tuple[Page, Line, str]]) -> dict[str, float]:
-    """For each type, how much a line looks like its title: 1 alone near the top, less in company, more in large type."""
+    """How much a line looks like the title of each type: 1 alone near the top, less in company, more in large type."""
     if not lines:
         return {f"title_{kind}": 0.0 for kind in _titles()}
     usual = sorted([line.box.height for _, line, _ in lines])[len(lines) // 2] or 1.0

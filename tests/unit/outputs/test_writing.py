@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import time
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
@@ -187,6 +188,49 @@ def test_a_place_that_is_taken_is_named(settings: OutputSettings) -> None:
     settings.root.write_text("a file")
     with pytest.raises(OutputUnwritable, match=r"out.* cannot be written"):
         write(extraction(), Facts(id="a1"), settings, CAME_IN)
+
+
+def test_two_that_write_one_document_do_not_trample_each_other(
+    settings: OutputSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    really = os.fdatasync
+    begun: list[int] = []
+
+    def fdatasync(handle: int) -> None:
+        # An attempt that was given up is still at it when the next one writes the same files.
+        begun.append(handle)
+        if len(begun) == 1:
+            write(extraction(), Facts(id="a1"), settings, CAME_IN)
+        really(handle)
+
+    monkeypatch.setattr(os, "fdatasync", fdatasync)
+    paths = write(extraction(), Facts(id="a1"), settings, CAME_IN)
+    assert len(begun) == 4
+    assert orjson.loads(paths[0].read_bytes())["document"]["id"] == "a1"
+    assert sorted(path for path in settings.root.rglob("*") if path.is_file()) == sorted(paths)
+
+
+def test_a_file_that_cannot_be_written_leaves_nothing_beside_it(
+    settings: OutputSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(handle: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fdatasync", full)
+    with pytest.raises(OutputUnwritable, match="No space left"):
+        write(extraction(), Facts(id="a1"), settings, CAME_IN)
+    assert [path for path in settings.root.rglob("*") if path.is_file()] == []
+
+
+def test_what_a_killed_process_left_beside_an_output_is_swept(settings: OutputSettings) -> None:
+    folder = settings.path(OutputFormat.JSON, id="a1", org_id="o1", at=CAME_IN).parent
+    folder.mkdir(parents=True)
+    for name, written in ((".a1.json.00.tmp", 0.0), (".a1.json.01.tmp", time.time())):
+        (folder / name).write_bytes(b"half")
+        os.utime(folder / name, (written, written))
+    write(extraction(), Facts(id="a1"), settings, CAME_IN)
+    # The newer one may be somebody's who is at it.
+    assert sorted(path.name for path in folder.iterdir()) == [".a1.json.01.tmp", "a1.json"]
 
 
 def test_a_large_file_takes_its_place_only_when_it_is_whole(tmp_path: Path) -> None:
