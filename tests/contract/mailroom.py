@@ -1,6 +1,6 @@
 """An installation that processes documents in this process: for tests of what `docmill process` promises."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from datetime import timedelta
@@ -15,6 +15,7 @@ from docmill.documents.records import DocumentRecord
 from docmill.services.ordering import order_of, processing_template
 from docmill.services.processing import Entry, Order
 from docmill.settings import ChildSection, ReviewSection, Settings, StorageSection
+from docmill.testing.waiting import until
 from docmill.workers.process import alongside
 
 SCHEMA = """
@@ -78,15 +79,23 @@ class Mailroom:
 
         The worker that does it stays until the mailroom closes.
         """
-        if not self._at_work:
-            self._open.enter_context(alongside(self.app.worker()))
-            self._at_work = True
+        self._work()
         order = order or self.order()
         run_id = self.app.processing.open_run(paths, order)
         inputs = list(sources(paths))
         entries = self.app.processing.run(run_id, inputs, order, self.template.id, watch=lambda progress: None)
         self.app.processing.close_run(run_id)
         return self.records(entries)
+
+    def _work(self) -> None:
+        if not self._at_work:
+            self._open.enter_context(alongside(self.app.worker()))
+            self._at_work = True
+
+    def work_until(self, done: Callable[[], bool]) -> None:
+        """Let the worker do what was submitted."""
+        self._work()
+        until(done, 60, what="the documents")
 
     def submit(self, *paths: str, order: Order | None = None) -> list[str]:
         """Take these in and submit their jobs, with nobody there to do them; the ids of the documents."""

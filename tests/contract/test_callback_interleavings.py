@@ -165,7 +165,7 @@ CASES: Mapping[str, tuple[bool, bool, str, str]] = {
 }
 
 
-def play_case(scene: Setting, case: str, plan: str, step: int) -> None:
+def assert_as_good_as_in_order(scene: Setting, case: str, plan: str, step: int) -> None:
     waits, overdue, *names = CASES[case]
     with outside(scene.world) as out:
         play = Play(scene, out, plan, waits, overdue)
@@ -177,7 +177,7 @@ def play_case(scene: Setting, case: str, plan: str, step: int) -> None:
 @pytest.mark.parametrize("plan", PLANS)
 @pytest.mark.parametrize("case", CASES)
 def test_a_callback_and_another_are_as_good_as_in_order(postgres_scene: Setting, case: str, plan: str) -> None:
-    play_case(postgres_scene, case, plan, 1)
+    assert_as_good_as_in_order(postgres_scene, case, plan, 1)
 
 
 def test_without_the_lock_on_the_job_a_callback_goes_wrong(
@@ -189,9 +189,9 @@ def test_without_the_lock_on_the_job_a_callback_goes_wrong(
         setting(postgres_copy_of("migrated", migrate), tmp_path) as scene,
         pytest.raises((WrongCount, AssertionError, psycopg.Error)),
     ):
-        play_case(scene, "callback x callback", "plain", 1)
+        assert_as_good_as_in_order(scene, "callback x callback", "plain", 1)
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_on_sqlite_the_second_waits_for_the_first(sqlite_scene: Setting, case: str) -> None:
-    play_case(sqlite_scene, case, "plain", 3)
+    assert_as_good_as_in_order(sqlite_scene, case, "plain", 3)

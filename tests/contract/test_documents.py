@@ -15,6 +15,11 @@ from docmill.db.tables import documents, job_steps, jobs, processed_documents
 from docmill.documents.blobs import BlobDamaged
 from docmill.model.documents import DocumentStatus
 from docmill.model.statuses import JobStatus
+from docmill.services.ordering import order_of, processing_template
+from docmill.services.processing import TEMPLATE
+from docmill.services.retries import RetryPolicy
+from docmill.templates.compile import compile_template
+from docmill.templates.shipped import shipped_text
 from tests.contract.mailroom import Mailroom, letter, mailroom
 
 BILL = letter("Invoice 4711\nTotal 12.50")
@@ -218,6 +223,62 @@ def test_a_run_that_is_started_again_before_its_end_goes_on(room: Mailroom) -> N
     assert [record.status for record in records] == ["completed", "completed"]
     # It has come to its end: the next one is a new run, and finds what was processed before.
     assert [record.status for record in room.process(*paths)] == ["duplicate", "duplicate"]
+
+
+def test_a_run_started_again_tries_what_failed_for_a_reason_outside_of_the_file(room: Mailroom) -> None:
+    paths = [room.put("a.pdf", BILL), room.put("b.pdf", b"%PDF-1.4 and nothing"), room.put("c.pdf", OTHER)]
+    room.template = processing_template(room.app.templates, room.app.catalogue, RetryPolicy(max_retries=0))
+    order = room.order()
+    blocked = room.folder / "out"
+    blocked.write_text("a file where the outputs should go")
+    document_ids = room.submit(*paths, order=order)
+    jobs_of = {path: str(room.app.documents.get(each).job_id) for path, each in zip(paths, document_ids, strict=True)}
+    room.app.jobs.cancel(jobs_of[paths[2]])
+    room.work_until(lambda: room.app.documents.ended(document_ids).keys() == set(document_ids))
+    before = [room.app.documents.get(each) for each in document_ids]
+    assert [each.error_code for each in before] == ["output_unwritable", "damaged_file", "cancelled"]
+    runs = {job: room.app.jobs.get(job).summary.run for job in jobs_of.values()}
+    # The person makes room, and gives the same command.
+    blocked.unlink()
+    records = room.process(*paths, order=order)
+    assert [record.id for record in records] == document_ids
+    assert [record.status for record in records] == ["completed", "failed", "failed"]
+    again = [room.app.jobs.get(job).summary.run - runs[job] for job in jobs_of.values()]
+    assert again == [1, 0, 0]
+
+
+def test_a_schema_found_by_its_name_is_read_as_it_was_asked_for(room: Mailroom) -> None:
+    folder = room.folder / "schemas"
+    folder.mkdir()
+    (folder / "slip.yaml").write_text((room.folder / "slip.yaml").read_text())
+    order = order_of(schema="slip", model=None, out=room.folder / "out", blobs=room.app.blobs, folders=[folder])
+    path = room.put("bill.pdf", BILL)
+    room.submit(path, order=order)
+    # Changed between the command and the job, as by somebody who works on it.
+    (folder / "slip.yaml").write_text("name: slip\ntitle: Slip\nfields:\n  other: {type: text, labels: [Invoice]}\n")
+    (record,) = room.process(path, order=order)
+    assert record.schema_version == order.schema_version
+    extraction = room.app.documents.extraction(record)
+    assert extraction is not None
+    assert sorted(extraction.fields) == ["number", "total"]
+
+
+def test_an_upgrade_replaces_the_shipped_template_unless_somebody_changed_it(
+    room: Mailroom, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = shipped_text(TEMPLATE)
+    newer = text.replace("description:", "description: Newer.", 1) if "description:" in text else None
+    assert newer is not None
+    first = processing_template(room.app.templates, room.app.catalogue)
+    monkeypatch.setattr("docmill.templates.shipped.shipped_text", lambda name: newer)
+    second = processing_template(room.app.templates, room.app.catalogue)
+    assert (first.version, second.version) == (1, 2)
+    assert processing_template(room.app.templates, room.app.catalogue).version == 2
+    # Somebody makes it their own: from then on it stays.
+    own = text.replace("description:", "description: Ours.", 1)
+    kept = room.app.templates.register(compile_template(own, catalogue=room.app.catalogue, source="own"))
+    monkeypatch.undo()
+    assert processing_template(room.app.templates, room.app.catalogue).id == kept.id
 
 
 def test_a_file_that_changed_meanwhile_is_another_document(room: Mailroom) -> None:

@@ -168,15 +168,15 @@ def test_a_document_of_500_pages_outlasts_many_leases_without_being_taken_for_st
 
 def test_a_job_killed_during_embeddings_resumes_there(open_fleet: OpenFleet) -> None:
     with open_library(open_fleet) as library:
-        _killed_in(library, "embed")
+        _assert_resumes_after_a_kill_in(library, "embed")
 
 
 def test_a_job_killed_during_extraction_uses_what_was_read(open_fleet: OpenFleet) -> None:
     with open_library(open_fleet) as library:
-        _killed_in(library, "extract")
+        _assert_resumes_after_a_kill_in(library, "extract")
 
 
-def _killed_in(library: Library, stage: str) -> None:
+def _assert_resumes_after_a_kill_in(library: Library, stage: str) -> None:
     library.add(CHUNKS)
     victim = library.fleet.start(ready=True)
     job = library.process(hold=[stage])

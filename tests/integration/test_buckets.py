@@ -119,6 +119,39 @@ def test_a_deleted_blob_is_gone_from_bucket_and_copies(blobs: BucketBlobs) -> No
         blobs.path_of(key)
 
 
+def test_copies_of_what_another_host_deleted_go_after_a_day(blobs: BucketBlobs, endpoint: str, tmp_path: Path) -> None:
+    gone, used = (blobs.put(io.BytesIO(os.urandom(10))).key for _ in range(2))
+    elsewhere = BucketBlobs(bucket_at(endpoint), tmp_path / "elsewhere")
+    copy, kept = elsewhere.path_of(gone), elsewhere.path_of(used)
+    blobs.delete(gone)
+    for path in (copy, kept):
+        os.utime(path, ((NOW - timedelta(days=2)).timestamp(),) * 2)
+    elsewhere.path_of(used)
+    elsewhere.tidy(NOW)
+    assert (copy.exists(), kept.exists()) == (False, True)
+    with pytest.raises(BlobMissing):
+        elsewhere.read(gone)
+
+
+def test_making_room_bears_copies_that_vanish_meanwhile(
+    blobs: BucketBlobs, endpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = BucketBlobs(bucket_at(endpoint), tmp_path / "small", most=1)
+    data = next(each for number in range(10_000) if hashlib.sha256(each := b"%d" % number).hexdigest()[:2] == "00")
+    first = small.path_of(blobs.put(io.BytesIO(b"another")).key)
+    really = Path.glob
+
+    def glob(folder: Path, pattern: str) -> Iterator[Path]:
+        # Another process makes room in this very moment.
+        found = list(really(folder, pattern))
+        first.unlink(missing_ok=True)
+        return iter(found)
+
+    monkeypatch.setattr(Path, "glob", glob)
+    key = small.put(io.BytesIO(data)).key
+    assert small.read(key) == data
+
+
 def test_a_signed_url_opens_the_blob_and_nothing_else(blobs: BucketBlobs) -> None:
     key = blobs.put(io.BytesIO(b"for whoever has the link")).key
     url = blobs.sign(key, within=timedelta(minutes=5), now=NOW)

@@ -3,16 +3,21 @@
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from PIL import Image
 
+from docmill.documents import parsing
 from docmill.documents.blobs import FolderBlobs, write_in
 from docmill.documents.faults import EncryptedPdf, ReaderDied, ReaderTimedOut
+from docmill.documents.limits import Limits
 from docmill.documents.links import Links
-from docmill.engine.children import ChildDied, ChildTimedOut
+from docmill.documents.reading import Page, TextSource, page_as_json
+from docmill.engine.children import ChildDied, Children, ChildSettings, ChildTimedOut
 from docmill.plugin import StepContext
 from docmill.steps import document_children as children
 from docmill.steps.document_read import OriginalExpired, read_step
@@ -83,6 +88,8 @@ def test_two_who_read_the_same_page_at_once_do_not_take_it_from_each_other(work:
 
 
 def test_pages_that_were_read_before_the_worker_died_are_not_read_again(work: DocumentWork) -> None:
+    # One at a time, so that it is known which pages were stored when it happened.
+    work = replace(work, abreast=1)
     asked: list[int] = []
     dies = True
 
@@ -149,3 +156,49 @@ def test_a_file_that_harms_its_reader_is_named(
 def test_an_original_that_expired_is_said_to_have(work: DocumentWork) -> None:
     with pytest.raises(OriginalExpired, match=r"scan\.png"):
         read(work, {}, lambda *arguments: None, original="0" * 64)
+
+
+def test_what_an_attempt_leaves_in_the_workshop_is_data_and_never_code(work: DocumentWork, tmp_path: Path) -> None:
+    scan = tmp_path / "scan.png"
+    Image.new("L", (300, 200), 255).save(scan)
+    workshop = str(work.blobs().workshop)
+    begun = children.begin(str(scan), Limits(), workshop)
+    kept = children.unpack(Path(begun["outline"]).read_bytes())
+    assert (kept["format"], kept["needs_ocr"]) == ("png", begun["to_read"] == [1] and [1])
+    page = children.pack({"page": page_as_json(Page(number=1, width=300, height=200, source=TextSource.NONE))})
+    file, _ = write_in(Path(workshop), page)
+    whole = children.finish(begun["outline"], [str(file)], workshop)
+    assert whole["summary"]["pages"] == 1
+
+
+def busy(path: str, limits: Limits) -> None:
+    """What a file does to its reader that is made to keep it busy."""
+    while True:
+        pass
+
+
+def test_a_file_that_keeps_its_reader_busy_is_ended_by_its_cpu_time(tmp_path: Path) -> None:
+    file = tmp_path / "busy.pdf"
+    file.write_bytes(b"%PDF-1.7")
+    made = Children(ChildSettings(count=1))
+    try:
+        with pytest.raises(ChildTimedOut, match="CPU time"):
+            asyncio.run(made.run(kept_busy, (str(file),), 600.0))
+    finally:
+        made.close()
+
+
+def kept_busy(path: str) -> None:
+    """Runs in the child: `begin` with a parser that never ends."""
+    parsing.outline = busy  # type: ignore[assignment]
+    children.begin(path, Limits(cpu_seconds=1), "")
+
+
+def test_a_large_file_has_more_cpu_time_but_not_without_end(tmp_path: Path) -> None:
+    file = tmp_path / "book.pdf"
+    seconds = []
+    for megabytes in (0, 4, 50):
+        with file.open("wb") as book:
+            book.truncate(megabytes << 20)
+        seconds.append(children._cpu_seconds(str(file), Limits()))
+    assert seconds == [25, 45, 75]

@@ -219,6 +219,7 @@ class App:
         from docmill.engine.pools import PoolSettings
         from docmill.engine.worker import Worker, WorkerSettings, default_pools
         from docmill.prompts.store import resolve
+        from docmill.services.document_chores import document_chores
         from docmill.services.review_chores import ReviewChores
 
         settings = self.settings
@@ -241,7 +242,7 @@ class App:
                 children=ChildSettings(**children),
                 drain_seconds=settings.drain_seconds,
                 retention=settings.retention.jobs,
-                chores=(self.documents.chores, ReviewChores(self.database)),
+                chores=(*document_chores(self.database, lambda: self.blobs), ReviewChores(self.database)),
             ),
             resolve,
             models=self.models,

@@ -64,6 +64,7 @@ def document_work(settings: Settings, blobs: "Callable[[], Blobs]") -> "Document
         originals_expire_after=settings.storage.originals_expire_after,
         outputs=output_settings(settings),
         options=extraction_options(settings),
+        takes=model_takes(settings.ai.providers),
         review=ReviewPolicy(
             of_duplicates=review.duplicates == "create",
             auto_approve=review.auto_approve,
@@ -83,6 +84,18 @@ def model_accesses(sections: Mapping[str, ProviderSection]) -> "dict[str, Access
     from docmill.ai.providers.access import accesses
 
     return accesses({name: section.opens for name, section in sections.items()})
+
+
+def model_takes(sections: Mapping[str, ProviderSection]) -> dict[str, str]:
+    """What the models of each provider in the settings can look at."""
+    from docmill.ai.providers.access import Kind
+
+    known = model_accesses(sections) if sections else {}
+    usual = {name: "pictures" if access.kind is Kind.COMPATIBLE else "files" for name, access in known.items()}
+    return {
+        name: usual.get(name, "files") if section.takes == "auto" else section.takes
+        for name, section in sections.items()
+    }
 
 
 def model_rules(settings: Settings) -> "Rules":

@@ -62,7 +62,8 @@ def process(
         template = processing_template(
             installation.templates, installation.catalogue, retry_policy(installation.settings)
         )
-        inputs = list(intake.sources(named))
+        own = (installation.settings.home, out or installation.document_work.outputs.root)
+        inputs = list(intake.sources(named, besides=own))
         processing = installation.processing
         run_id = processing.open_run(named, order)
         with progress_shown(quiet=json) as watch, alongside(installation.worker()) as worker:

@@ -20,6 +20,8 @@ _PARTIES = ("seller_name", "company", "vendor", "vendor_name", "merchant")
 _NUMBERS = ("invoice_number", "receipt_number", "number")
 _DATES = ("issue_date", "date", "invoice_date")
 _TOTALS = ("total", "amount_due", "total_amount")
+_LONGEST_FILE = 100
+"""Characters of a file in a table that is piped."""
 _WIDEST = 32
 """Characters of a value in the table."""
 
@@ -94,7 +96,7 @@ _FOR_THE_ID = 150
 def _print_rows(rows: Sequence[Sequence[Any]]) -> None:
     """In a pipe, a line each. In a terminal, remarks stand below the table, where they can be read to their end."""
     if not sys.stdout.isatty():
-        print_table(_HEADS, rows)
+        print_table(_HEADS, [(_cut(str(row[0])), *row[1:]) for row in rows])
         return
     width = get_terminal_size().columns
     shown = len(_HEADS) - (1 if width >= _FOR_THE_ID else 2)
@@ -107,6 +109,14 @@ def _print_rows(rows: Sequence[Sequence[Any]]) -> None:
         sys.stdout.write(fill(f"{file}: {remark}", width, initial_indent="- ", subsequent_indent="  ") + "\n")
     if rows and shown < len(_HEADS) - 1:
         sys.stdout.write("`docmill documents list` tells their ids, and `docmill show ID` draws a page.\n")
+
+
+def _cut(file: str) -> str:
+    """A file without its middle if it is so long that it would widen the table for all: `--json` has it whole."""
+    if len(file) <= _LONGEST_FILE:
+        return file
+    half = _LONGEST_FILE // 2
+    return f"{file[: half - 1]}…{file[-half:]}"
 
 
 def _without_folder(files: Sequence[str]) -> list[str]:

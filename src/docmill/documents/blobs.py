@@ -16,10 +16,13 @@ from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from docmill.documents.faults import FileTooLarge
+from docmill.documents.folders import made, sync_folder
 from docmill.documents.links import Links, Method
 from docmill.model.errors import DocmillError, InvalidInput, NotFound
 
 _CHUNK = 1 << 20
+UNUSED = timedelta(days=1)
+"""After how long `tidy` takes a local file for one that nobody needs."""
 _KEY = re.compile(r"[0-9a-f]{64}")
 
 
@@ -56,7 +59,7 @@ class Blobs(Protocol):
 
     @property
     def local(self) -> bool:
-        """Whether everything here is a matter of microseconds, so that nobody need wait for it on a thread."""
+        """Whether to look and to delete is a matter of microseconds, so that nobody need wait for it on a thread."""
 
     @property
     def workshop(self) -> Path:
@@ -80,6 +83,9 @@ class Blobs(Protocol):
 
     def sign(self, key: str, *, within: timedelta, now: datetime, method: Method = "GET") -> str:
         """A URL by which whoever holds it may do this, and nothing else, for so long."""
+
+    def tidy(self, now: datetime) -> None:
+        """Delete local files that nobody needs: left behind by children that died, or copies long unused."""
 
 
 def checked_key(key: str) -> str:
@@ -116,16 +122,21 @@ class FolderBlobs:
         return Blob(key=key, size=size, new=self._place(file, key))
 
     def _place(self, file: Path, key: str) -> bool:
+        """Give the file its name, for good: a row that names the blob may be committed the moment this returns."""
         target = self._file(key)
-        if target.exists():
+        new = not target.exists()
+        if not new:
             file.unlink(missing_ok=True)
-            return False
-        try:
-            os.replace(file, target)
-        except FileNotFoundError:
-            _make(target.parent)
-            os.replace(file, target)
-        return True
+        else:
+            try:
+                os.replace(file, target)
+            except FileNotFoundError:
+                for folder in _make(target.parent):
+                    sync_folder(folder)
+                os.replace(file, target)
+        # Also when it is not new: whoever brought it may be about to.
+        sync_folder(target.parent)
+        return new
 
     def read(self, key: str) -> bytes:
         try:
@@ -147,6 +158,9 @@ class FolderBlobs:
 
     def sign(self, key: str, *, within: timedelta, now: datetime, method: Method = "GET") -> str:
         return self._links().make(checked_key(key), method=method, expires_at=now + within)
+
+    def tidy(self, now: datetime) -> None:
+        sweep(self.workshop, now - UNUSED)
 
     def _file(self, key: str) -> Path:
         # In one piece: joining paths costs more than looking at the file.
@@ -203,6 +217,16 @@ def _write(fd: int, data: bytes, folder: Path) -> None:
             raise unusable(folder, error) from error
 
 
+def sweep(folder: Path, before: datetime) -> None:
+    """Delete the files of a folder that were not touched since then."""
+    for entry in os.scandir(folder):
+        try:
+            if entry.is_file() and entry.stat().st_mtime < before.timestamp():
+                os.unlink(entry.path)
+        except FileNotFoundError:
+            continue
+
+
 def missing(key: str) -> BlobMissing:
     """What to say of a key without bytes."""
     return BlobMissing(f"There are no bytes for {key}: they expired, or the storage was changed.", key=key)
@@ -213,8 +237,8 @@ def unusable(place: Path, error: OSError) -> StorageUnavailable:
     return StorageUnavailable(f"Blobs cannot be stored in {place}: {error.strerror}. Check space and permissions.")
 
 
-def _make(folder: Path) -> None:
+def _make(folder: Path) -> list[Path]:
     try:
-        os.makedirs(folder, exist_ok=True)
+        return made(folder)
     except OSError as error:
         raise unusable(folder, error) from error

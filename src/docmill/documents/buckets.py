@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from docmill.documents.blobs import Blob, StorageUnavailable, checked_key, missing, spool, unusable
+from docmill.documents.blobs import UNUSED, Blob, StorageUnavailable, checked_key, missing, spool, sweep, unusable
 from docmill.documents.links import Method
 from docmill.model.errors import DocmillError
 
@@ -94,8 +94,10 @@ class BucketBlobs:
         return True
 
     def read(self, key: str) -> bytes:
-        copy = self._copy(key)
-        return copy.read_bytes() if copy.exists() else self._fetch(key)
+        try:
+            return self._copy(key).read_bytes()
+        except FileNotFoundError:
+            return self._fetch(key)
 
     def _fetch(self, key: str) -> bytes:
         with self._told() as obstore:
@@ -152,13 +154,26 @@ class BucketBlobs:
         """Every 256th copy or so looks: by its name, which is random."""
         if not newest.name.startswith("00"):
             return
-        files = sorted((entry.stat().st_mtime, entry.stat().st_size, entry) for entry in self._copies.glob("??/*"))
+        files = sorted(self._kept())
         held = sum(size for _, size, _ in files)
         for _, size, entry in files:
             if held <= self._most or entry == newest:
                 break
             entry.unlink(missing_ok=True)
             held -= size
+
+    def _kept(self) -> Iterator[tuple[float, int, Path]]:
+        """When each copy was used last, its size, and itself; others may delete them meanwhile."""
+        for entry in self._copies.glob("??/*"):
+            with contextlib.suppress(FileNotFoundError):
+                found = entry.stat()
+                yield found.st_mtime, found.st_size, entry
+
+    def tidy(self, now: datetime) -> None:
+        """Copies of what another host deleted from the bucket are not asked for any more: they go after a day."""
+        sweep(self.workshop, now - UNUSED)
+        for folder in self._copies.glob("??"):
+            sweep(folder, now - UNUSED)
 
     @contextmanager
     def _told(self) -> Iterator[Any]:

@@ -101,3 +101,10 @@ class ReaderTimedOut(DocumentFault):
     """Reading took longer than its limit, more than once."""
 
     code = "reader_timed_out"
+
+
+CODES_OF_BYTES = frozenset(
+    fault.code for fault in DocumentFault.__subclasses__() if fault not in (ReaderDied, ReaderTimedOut)
+)
+"""Of what is wrong with the bytes themselves: whoever tries again gets the same answer. A reader that died or took too
+long may have been on a machine with too much to do."""

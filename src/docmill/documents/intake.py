@@ -5,6 +5,7 @@ can end the run that looks at it.
 """
 
 import os
+import re
 import stat
 import sys
 import unicodedata
@@ -25,6 +26,7 @@ from docmill.model.errors import DocmillError
 STDIN = "-"
 _LONGEST_NAME = 200
 _UNSEEN = ("Cc", "Cf", "Zl", "Zp")
+_LIKE_A_BYTE = re.compile("\\\\(?=x[0-9a-f]{2}|[\\\\\0\udc80-\udcff])")
 _HEAD = 1 << 16
 """Bytes that tell what a file is; only a zip archive must be seen whole."""
 
@@ -56,32 +58,35 @@ class Source:
         return STDIN if self.path is None else storable(os.path.abspath(self.path))
 
 
-def sources(paths: Iterable[str]) -> Iterator[Source]:
+def sources(paths: Iterable[str], *, besides: Iterable[Path] = ()) -> Iterator[Source]:
     """The inputs that these arguments name, each once: files, all files below folders in order, `-` for stdin.
 
-    Hidden files and folders are passed over unless they are named themselves.
+    Hidden files and folders are passed over unless they are named themselves, and so are the folders of `besides`: what
+    Docmill itself writes is no input.
     """
     seen: set[str] = set()
+    own = frozenset(os.path.realpath(folder) for folder in besides)
     for path in paths:
-        for source in _named_by(path):
+        for source in _named_by(path, own):
             if source.place not in seen:
                 seen.add(source.place)
                 yield source
 
 
-def _named_by(path: str) -> Iterator[Source]:
+def _named_by(path: str, own: frozenset[str]) -> Iterator[Source]:
     if path == STDIN:
         yield Source(path=None, shown=STDIN)
     elif os.path.isdir(path):
-        yield from _below(path)
+        yield from _below(path, own)
     else:
         yield Source(path=Path(path), shown=storable(path))
 
 
-def _below(folder: str) -> Iterator[Source]:
+def _below(folder: str, own: frozenset[str]) -> Iterator[Source]:
     unlisted: list[OSError] = []
     for parent, folders, names in os.walk(folder, onerror=unlisted.append):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        shown = sorted(name for name in folders if not name.startswith("."))
+        folders[:] = [name for name in shown if os.path.realpath(os.path.join(parent, name)) not in own]
         for name in sorted(names):
             path = os.path.join(parent, name)
             if not name.startswith(".") and not _is_special(path):
@@ -102,8 +107,12 @@ def _is_special(path: str) -> bool:
 
 
 def storable(text: str) -> str:
-    """Text that any database stores, with bytes that are no UTF-8 written as `\\xNN`."""
-    return os.fsencode(text).decode("utf-8", "backslashreplace").replace("\0", "\\x00")
+    """Text that any database stores: bytes that are no UTF-8 are written as `\\xNN`, and no two names come out alike.
+
+    So a backslash that would read as the beginning of such a byte is written twice.
+    """
+    apart = _LIKE_A_BYTE.sub(r"\\\\", text)
+    return os.fsencode(apart).decode("utf-8", "backslashreplace").replace("\0", "\\x00")
 
 
 def shown_name(name: str) -> str:

@@ -38,7 +38,10 @@ class Limits:
     """OCR looks at no more pixels than a square of this side has: those of an A4 page at 200 dpi."""
     dpi: int = 200
     """At which pages of a PDF are rendered for OCR."""
-    outline_seconds: float = 60.0
-    """Wall time of `outline` in a child, for whoever calls it there."""
-    page_seconds: float = 60.0
+    cpu_seconds: int = 25
+    """CPU time of each call of `outline` and `read_page` in a child. What bounds a file that keeps its reader busy: the
+    same on a machine with much to do, where wall time says nothing about the file."""
+    outline_seconds: float = 300.0
+    """Wall time of `outline` in a child, for whoever calls it there; for what waits instead of computing."""
+    page_seconds: float = 300.0
     """Wall time of `read_page` in a child."""

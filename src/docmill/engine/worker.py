@@ -15,6 +15,7 @@ from docmill.db.secrets import CALLBACK_TOKENS, installation_secret
 from docmill.engine.asking import Models
 from docmill.engine.bell import CONTROL, open_bell
 from docmill.engine.children import Children, ChildSettings
+from docmill.engine.chores import Chore, Chores
 from docmill.engine.failpoints import failpoint
 from docmill.engine.inflight import Inflight
 from docmill.engine.lane import StoreThread
@@ -42,10 +43,6 @@ _GC_THRESHOLD = (50_000, 20, 20)
 
 _SETTLING = 1.0
 """Seconds a drain waits at least for the transactions under way when it begins."""
-
-
-Chore = Callable[[datetime], None]
-"""Called after every sweep with the database's time. Short, and harmless when several workers do it at once."""
 
 
 def default_pools() -> tuple[PoolSettings, ...]:
@@ -84,10 +81,8 @@ class SweeperThread(StoreThread):
         queues: tuple[str, ...],
         on_sweep: Callable[[Sweep], None],
         retention: timedelta | None = None,
-        chores: Sequence[Chore] = (),
     ) -> None:
         super().__init__("sweeper", database, plans)
-        self._chores = chores
         self._run_dir = run_dir
         self._lease = lease
         self._interval = interval
@@ -101,7 +96,6 @@ class SweeperThread(StoreThread):
                 sweep, _ = self.persist(self._sweep)
                 self._on_sweep(sweep)
                 self._prune(sweep.now)
-                self._do_chores(sweep.now)
             if self.stopping.wait(self._interval):
                 return
 
@@ -109,14 +103,6 @@ class SweeperThread(StoreThread):
         pruner = self._pruner
         if pruner is not None and pruner.due(now):
             self.persist(lambda store: pruner.prune(store, now))
-
-    def _do_chores(self, now: datetime) -> None:
-        for chore in self._chores:
-            try:
-                chore(now)
-            except Exception as error:
-                # It is done again at the next sweep; the steps must not suffer for it.
-                log.warning("a chore failed: %s", error)
 
     def _sweep(self, store: Store) -> Sweep:
         lease = self._lease
@@ -209,6 +195,12 @@ class Worker:
             # Whatever ran under the old id is lost; the database will say so when asked.
             lane_a.ring(frozenset({CONTROL}))
 
+        chores = Chores(settings.chores)
+
+        def on_sweep(sweep: Sweep) -> None:
+            _after_sweep(sweep, lane_a, bell.ring)
+            chores.ask(sweep.now)
+
         # Several times between two looks: a beat that comes a little late is no reason to worry.
         pulse = Pulse(min(1.0, settings.lease.heartbeat / 4))
         heartbeat = Heartbeat(database, settings.lease, lease, on_new_id=on_new_id, beats=lambda: pulse.beats)
@@ -219,15 +211,15 @@ class Worker:
             lease=lease,
             interval=settings.lease.sweep,
             queues=slots.queues,
-            on_sweep=lambda sweep: _after_sweep(sweep, lane_a, bell.ring),
+            on_sweep=on_sweep,
             retention=settings.retention,
-            chores=settings.chores,
         )
         await asyncio.to_thread(heartbeat.register)
         for thread in (lane_a, lane_b, sweeper):
             thread.on_death = self._die
             thread.start()
         heartbeat.on_death = self._die
+        chores.start()
         pulse.start()
         heartbeat.start()
         bell.listen(lease.worker_id, lane_a.ring)
@@ -248,6 +240,7 @@ class Worker:
                 await asyncio.to_thread(lane_b.close)
                 await asyncio.to_thread(lane_a.close)
             await asyncio.to_thread(sweeper.close)
+            await asyncio.to_thread(chores.close)
             await asyncio.to_thread(heartbeat.stop)
             pulse.stop()
             bell.close()

@@ -8,10 +8,11 @@ import io
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from functools import partial
-from typing import Any
+from tempfile import NamedTemporaryFile
+from typing import Any, Literal
 
 from docmill.documents.limits import Limits
-from docmill.documents.reading import Format, Reading
+from docmill.documents.reading import Format, Page, Reading
 from docmill.extraction.grounding import MOST, places
 from docmill.extraction.pages import Pages, Place
 from docmill.extraction.result import Extraction, FieldValue, Reader
@@ -23,8 +24,10 @@ from docmill.extraction.values.kinds import DECIMALS, FieldType
 from docmill.extraction.values.texts import clean
 from docmill.model.ai import Attachment, Request
 
+Takes = Literal["files", "pictures", "text"]
+"""What a model can look at besides text: files as they are, PDFs among them; pictures only; nothing."""
 MOST_PAGES = 50
-"""Pictures that are sent of an image of several frames."""
+"""Pictures that are sent of an image of several frames, or of a PDF to a model that takes pictures only."""
 MOST_ROWS = 500
 MAX_TOKENS = 16_384
 """Longest answer: an invoice of some two hundred lines."""
@@ -78,14 +81,21 @@ _FORMS = {
 
 
 def request_for(
-    reading: Reading, schema: FieldSchema, data: bytes, media_type: str | None = None, *, limits: Limits | None = None
+    reading: Reading,
+    schema: FieldSchema,
+    data: bytes,
+    media_type: str | None = None,
+    *,
+    limits: Limits | None = None,
+    takes: Takes = "files",
 ) -> Request:
     """What to ask about a document; the model is for the step to name.
 
     `data` is the original. Pictures that providers do not take are decoded here and sent as PNG: call it in a child.
-    `media_type` is only looked at for formats that go along as they are.
+    `media_type` is only looked at for formats that go along as they are. `takes` tells what the model can look at: PDFs
+    as they are; their pages as pictures; or the text alone.
     """
-    attachments = _attachments(reading, data, media_type, limits or Limits())
+    attachments = _attachments(reading, data, media_type, limits or Limits(), takes)
     title = schema.title.lower()
     prompt = f"Read the attached document by the schema of the answer ({title})."
     if schema.description:
@@ -137,10 +147,15 @@ def _described(field: Field) -> str:
     return "; ".join(parts) + "."
 
 
-def _attachments(reading: Reading, data: bytes, media_type: str | None, limits: Limits) -> tuple[Attachment, ...]:
+def _attachments(
+    reading: Reading, data: bytes, media_type: str | None, limits: Limits, takes: Takes
+) -> tuple[Attachment, ...]:
     kind = reading.format
-    if kind in (Format.EPUB, Format.XML):
+    if kind in (Format.EPUB, Format.XML) or takes == "text":
         return ()
+    if kind is Format.PDF and takes == "pictures":
+        shown = _rendered(data, reading.pages[:MOST_PAGES], limits)
+        return tuple(Attachment(data=png, media_type="image/png") for png in shown)
     if kind in _DIRECT and not (kind is Format.WEBP and len(reading.pages) > 1):
         return (Attachment(data=data, media_type=media_type or _DIRECT[kind]),)
     numbers = [page.number for page in reading.pages[:MOST_PAGES]] or [1]
@@ -158,12 +173,22 @@ def _pictures(data: bytes, kind: Format, numbers: Sequence[int], limits: Limits)
             yield written.getvalue()
 
 
+def _rendered(data: bytes, pages: Sequence[Page], limits: Limits) -> Iterable[bytes]:
+    from docmill.documents.pictures import render_png
+
+    with NamedTemporaryFile(suffix=".pdf") as file:
+        file.write(data)
+        file.flush()
+        for page in pages:
+            yield render_png(file.name, page.number, limits, max_side=_SIDE, turned=page.turned)
+
+
 def _text(reading: Reading) -> str:
     text = reading.invoice.xml if reading.invoice is not None and not reading.text.strip() else reading.text
     return text[:_CHARACTERS]
 
 
-def from_answer(answer: object, reading: Reading, schema: FieldSchema) -> Extraction:
+def from_answer(answer: object, reading: Reading, schema: FieldSchema, *, takes: Takes = "files") -> Extraction:
     """The extraction that a model's answer makes: values in their canonical form, each with where it stands."""
     said = _named(answer, schema)
     found = suspects(reading)
@@ -187,12 +212,13 @@ def from_answer(answer: object, reading: Reading, schema: FieldSchema) -> Extrac
         rows=rows,
         checks=() if warning is None else (warning,),
         confidence=min((value.confidence for value in fields.values()), default=0.0),
-        notes=tuple(_notes(reading)) + (() if warning is None else (warning.message,)),
+        notes=tuple(_notes(reading, takes)) + (() if warning is None else (warning.message,)),
     )
 
 
-def _notes(reading: Reading) -> Iterable[str]:
-    if reading.format not in _DIRECT and len(reading.pages) > MOST_PAGES:
+def _notes(reading: Reading, takes: Takes) -> Iterable[str]:
+    pictures = reading.format not in _DIRECT or (reading.format is Format.PDF and takes == "pictures")
+    if pictures and takes != "text" and len(reading.pages) > MOST_PAGES:
         yield f"Only the first {MOST_PAGES} of {len(reading.pages)} pages were shown to the model."
 
 

@@ -128,13 +128,10 @@ def load_schema(name_or_path: str | Path, folders: Iterable[Path] = ()) -> Field
     NotFound if there is none; SchemaInvalid with every fault and its place if it cannot be used.
     """
     folders = tuple(folders)
+    own = schema_file(name_or_path, folders)
+    if own is not None:
+        return parsed_schema(own, schema_bytes(own))
     text = str(name_or_path)
-    if isinstance(name_or_path, Path) or text.endswith(SUFFIXES) or "/" in text or "\\" in text:
-        return _from_file(Path(text))
-    for folder in folders:
-        for suffix in SUFFIXES:
-            if (folder / (text + suffix)).is_file():
-                return _from_file(folder / (text + suffix))
     if text in shipped():
         return _shipped(text)
     close = get_close_matches(text, available(folders), n=1)
@@ -150,19 +147,31 @@ def _is_schema(name: str) -> bool:
     return name.endswith(SUFFIXES)
 
 
-def _from_file(path: Path) -> FieldSchema:
-    from docmill.extraction.schema_text import parse_schema
+def schema_file(name_or_path: str | Path, folders: Iterable[Path] = ()) -> Path | None:
+    """The file that `load_schema` would read; None: one that is shipped, or none at all."""
+    text = str(name_or_path)
+    if isinstance(name_or_path, Path) or text.endswith(SUFFIXES) or "/" in text or "\\" in text:
+        return Path(text)
+    files = (folder / (text + suffix) for folder in folders for suffix in SUFFIXES)
+    return next((file for file in files if file.is_file()), None)
 
+
+def schema_bytes(path: Path) -> bytes:
+    """What stands in the file of a schema; NotFound if it cannot be read."""
     try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        text = path.read_bytes().decode("utf-8", errors="surrogateescape")
+        return path.read_bytes()
     except OSError as error:
         raise NotFound(
             f"The field schema {path} cannot be read: {error.strerror}. Check the path and its permissions.",
             name=str(path),
         ) from None
-    return parse_schema(text, source=str(path), name=path.stem)
+
+
+def parsed_schema(path: Path, data: bytes) -> FieldSchema:
+    """The schema that stands in the file; SchemaInvalid if it cannot be used."""
+    from docmill.extraction.schema_text import parse_schema
+
+    return parse_schema(data.decode("utf-8", errors="surrogateescape"), source=str(path), name=path.stem)
 
 
 @lru_cache(maxsize=32)

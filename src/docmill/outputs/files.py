@@ -1,12 +1,21 @@
 """Files that are there whole or not at all."""
 
 import contextlib
+import fcntl
 import os
 import secrets
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
+from time import time
 
+from docmill.documents.folders import made, sync_folder
 from docmill.model.errors import DocmillError
+
+_LOCKED, _UNLOCKED = ".tmp", ".part"
+"""Ends of temporary names: of files that their writer keeps locked, and of those that a library writes for us."""
+_LEFT_BEHIND = 3600.0
+"""Seconds after which an unlocked one is one that nobody writes any more."""
 
 
 class OutputUnwritable(DocmillError):
@@ -38,7 +47,7 @@ def put(files: Sequence[tuple[Path, bytes]], *, atomic: bool = True) -> None:
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """A name beside the path to write a large file under; it takes the path's place once it is whole and on disk."""
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
+    temporary = _beside(path, _UNLOCKED)
     try:
         yield temporary
         handle = os.open(temporary, os.O_RDONLY | os.O_CLOEXEC)
@@ -59,12 +68,9 @@ def _put_whole(files: Sequence[tuple[Path, bytes]]) -> None:
     waiting: list[tuple[int, Path, Path]] = []
     try:
         for path, content in files:
-            for folder in _made(path.parent):
+            for folder in made(path.parent):
                 changed[folder] = None
-            # Always the same name: what a killed process left behind is taken away by whoever writes the file after it.
-            temporary = path.with_name(f".{path.name}.tmp")
-            temporary.unlink(missing_ok=True)
-            handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+            handle, temporary = _locked_beside(path)
             waiting.append((handle, temporary, path))
             _write_all(handle, content)
         for handle, _, _ in waiting:
@@ -81,28 +87,48 @@ def _put_whole(files: Sequence[tuple[Path, bytes]]) -> None:
                 temporary.unlink()
 
 
+def _locked_beside(path: Path) -> tuple[int, Path]:
+    """A new file of our own beside the path. The lock says that we live: an attempt that died leaves it unlocked."""
+    while True:
+        temporary = _beside(path, _LOCKED)
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        if os.fstat(handle).st_nlink:
+            return handle, temporary
+        # Taken for a dead one's between its creation and our lock.
+        os.close(handle)
+
+
+def _beside(path: Path, suffix: str) -> Path:
+    """A name of our own for a file that is to become this one: an attempt that was given up may still be writing."""
+    _sweep(path.parent)
+    return path.with_name(f".{path.name}.{secrets.token_hex(6)}{suffix}")
+
+
+@lru_cache(maxsize=1000)
+def _sweep(folder: Path) -> None:
+    """Take away what processes that were killed left in a folder: looked for once by each process that writes there."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.startswith(".") and entry.name.endswith((_LOCKED, _UNLOCKED)):
+                with contextlib.suppress(FileNotFoundError, BlockingIOError):
+                    _remove_if_dead(Path(entry.path))
+
+
+def _remove_if_dead(path: Path) -> None:
+    if path.suffix == _UNLOCKED:
+        if path.stat().st_mtime < time() - _LEFT_BEHIND:
+            path.unlink()
+        return
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        path.unlink()
+    finally:
+        os.close(handle)
+
+
 def _write_all(handle: int, content: bytes) -> None:
     rest = memoryview(content)
     while rest:
         rest = rest[os.write(handle, rest) :]
-
-
-def _made(folder: Path) -> list[Path]:
-    """Make a folder; returns those that got a new entry and must be synced for it to last."""
-    missing = []
-    place = folder
-    while not place.is_dir():
-        missing.append(place)
-        place = place.parent
-    for place in reversed(missing):
-        place.mkdir(exist_ok=True)
-    return [place.parent for place in missing]
-
-
-def sync_folder(folder: Path) -> None:
-    """Make the names in a folder last."""
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -1,18 +1,16 @@
 """Documents as people use them: look, find, load what was extracted, give out a link, let originals expire."""
 
 import hashlib
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, Row, bindparam, delete, select, text, update
+from sqlalchemy import Connection, Row, bindparam, select, text, update
 
 from docmill.db.clock import database_now
 from docmill.db.database import Database
-from docmill.db.tables import document_runs, documents, job_steps, jobs, processed_documents
+from docmill.db.tables import documents, job_steps, jobs
 from docmill.db.tables.documents import UNFINISHED
 from docmill.documents.blobs import BlobDamaged, Blobs
 from docmill.documents.records import STATUS, DocumentRecord, record_of, views
@@ -20,6 +18,7 @@ from docmill.model.documents import FINISHED_DOCUMENTS, DocumentStatus
 from docmill.model.errors import InvalidInput, NotFound
 from docmill.model.ids import DEFAULT_ORG, canonical_id
 from docmill.model.statuses import JobStatus, StepStatus
+from docmill.services.expiring import expire
 from docmill.services.job_ids import prefix_bounds
 
 if TYPE_CHECKING:
@@ -27,11 +26,6 @@ if TYPE_CHECKING:
     from docmill.extraction.result import Extraction
 
 _NAMED = 5
-_LONG_AGO = datetime.min.replace(tzinfo=UTC)
-_SETTLE, _EXPIRE = timedelta(seconds=10), timedelta(minutes=1)
-"""Between two looks in the background."""
-_LEFT_BEHIND = timedelta(days=1)
-_RUNS_KEPT = timedelta(days=30)
 BATCH = 500
 """Documents looked at in one transaction of a chore."""
 _ENDED = (
@@ -57,8 +51,6 @@ class Documents:
         self._database = database
         self._blobs = blobs
         self._org_id = org_id
-        self.chores = Chores(database, blobs)
-        """What a worker does about documents in the background."""
 
     def list(
         self, *, status: DocumentStatus | None = None, before: str | None = None, limit: int = 50
@@ -242,82 +234,3 @@ def settle(database: Database, ids: Sequence[str] | None = None) -> int:
             )
             settled += connection.execute(write).rowcount
     return settled
-
-
-class Chores:
-    """Documents that failed with their jobs, originals and cached results whose time is up: for all organisations."""
-
-    def __init__(self, database: Database, blobs: Callable[[], Blobs]) -> None:
-        self._database = database
-        self._blobs = blobs
-        self._next = {"settle": _LONG_AGO, "expire": _LONG_AGO}
-
-    def __call__(self, now: datetime) -> None:
-        if self._due("settle", now, _SETTLE):
-            settle(self._database)
-        if self._due("expire", now, _EXPIRE):
-            expire(self._database, self._blobs())
-            forget(self._database, now)
-            sweep_workshop(self._blobs().workshop, now)
-
-    def _due(self, name: str, now: datetime, rest: timedelta) -> bool:
-        due = now >= self._next[name]
-        if due:
-            self._next[name] = now + rest
-        return due
-
-
-def forget(database: Database, now: datetime) -> None:
-    """Delete cached results whose time is up, and runs that came to their end long ago."""
-    expired = processed_documents.c.expires_at <= now
-    ended = document_runs.c.finished_at < now - _RUNS_KEPT
-    with database.read() as connection:
-        found = connection.execute(select(processed_documents.c.sha256).where(expired).limit(1)).first()
-        found = found or connection.execute(select(document_runs.c.id).where(ended).limit(1)).first()
-    if found is not None:
-        with database.write() as connection:
-            connection.execute(delete(processed_documents).where(expired))
-            connection.execute(delete(document_runs).where(ended))
-
-
-def sweep_workshop(workshop: Path, now: datetime) -> None:
-    """Delete what children left behind that died before it became a blob."""
-    for entry in os.scandir(workshop):
-        try:
-            if entry.stat().st_mtime < (now - _LEFT_BEHIND).timestamp():
-                os.unlink(entry.path)
-        except FileNotFoundError:
-            continue
-
-
-def expire(database: Database, blobs: Blobs, *, before: datetime | None = None) -> int:
-    """Delete originals whose time is up; with `before`, those of all documents that were done before then.
-
-    Bytes that another document still needs stay: each is marked, and the last one takes them along.
-    """
-    marked = 0
-    while True:
-        with database.write() as connection:
-            now = database_now(connection)
-            due = documents.c.original_expires_at <= now if before is None else documents.c.finished_at < before
-            query = select(documents.c.id, documents.c.original_key).where(
-                due,
-                documents.c.original_expired_at.is_(None),
-                documents.c.original_key.is_not(None),
-                documents.c.status.in_([DocumentStatus.COMPLETED.value, DocumentStatus.DUPLICATE.value]),
-            )
-            rows = connection.execute(query.order_by(documents.c.id).limit(BATCH)).all()
-            if not rows:
-                return marked
-            write = update(documents).where(documents.c.id.in_([row.id for row in rows]))
-            connection.execute(write.values(original_expired_at=now, original_key=None))
-            keys = {row.original_key for row in rows}
-            needed = set(
-                connection.execute(
-                    select(documents.c.original_key).where(documents.c.original_key.in_(keys)).distinct()
-                ).scalars()
-            )
-            # Inside the transaction: whoever brings the same bytes in this moment must not find them and lose them.
-            for key in sorted(keys - needed):
-                blobs.delete(key)
-        marked += len(rows)

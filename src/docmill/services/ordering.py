@@ -28,19 +28,32 @@ def order_of(
 ) -> Order:
     """The order; NotFound or SchemaInvalid if there is no such schema.
 
-    `learned` tells sets of learned models apart: what one of them read does not answer for another. A schema that comes
-    as a file is kept with the documents: what was asked for stays known when the file changes.
+    `learned` tells sets of learned models apart: what one of them read does not answer for another. A schema in a file,
+    named by its path or found in a folder, is kept with the documents: the jobs read what was asked for, even if the
+    file changes meanwhile.
     """
-    from docmill.extraction.schema import SUFFIXES, available, content_version, load_schema
+    from docmill.extraction.schema import (
+        available,
+        content_version,
+        load_schema,
+        parsed_schema,
+        schema_bytes,
+        schema_file,
+    )
 
     name = file = None
     if schema is None:
         version = content_version({each: load_schema(each, folders).version for each in available(folders)})
     else:
-        found = load_schema(schema, folders)
+        path = schema_file(schema, folders)
+        if path is None:
+            found = load_schema(schema)
+        else:
+            # What is checked, counted as the version and kept are the same bytes.
+            data = schema_bytes(path)
+            found = parsed_schema(path, data)
+            file = blobs.put(io.BytesIO(data)).key
         name, version = found.name, found.version
-        if schema.endswith(SUFFIXES) or "/" in schema or "\\" in schema:
-            file = blobs.put(io.BytesIO(Path(schema).read_bytes())).key
     if overrides is not None and overrides.digest:
         # What the settings ask of the fields is part of what is asked.
         version = content_version([version, overrides.digest])
@@ -70,7 +83,8 @@ def processing_template(
 ) -> TemplateVersion:
     """The organisation's template for documents: its own, or the shipped one, stored at the first use.
 
-    The shipped one tries again as the policy says; under another policy it is another version.
+    The shipped one tries again as the policy says; under another policy, and when another release ships another, it is
+    another version. One that somebody has changed stays.
     """
     from docmill.templates.compile import compile_template
     from docmill.templates.shipped import shipped_text
@@ -80,10 +94,9 @@ def processing_template(
     try:
         stored = templates.find(TEMPLATE)
     except NotFound:
-        return templates.register(wanted)
-    if stored.digest == wanted.digest or not differ_in_policy_only(templates.plan(stored.id), wanted.plan):
-        return stored
-    return templates.register(wanted)
+        return templates.register(wanted, shipped=True)
+    untouched = templates.is_shipped(stored.id) or differ_in_policy_only(templates.plan(stored.id), wanted.plan)
+    return templates.register(wanted, shipped=True) if untouched and stored.digest != wanted.digest else stored
 
 
 def outputs_template(templates: Templates, catalogue: Catalogue) -> TemplateVersion:
@@ -92,7 +105,10 @@ def outputs_template(templates: Templates, catalogue: Catalogue) -> TemplateVers
     from docmill.templates.compile import compile_template
     from docmill.templates.shipped import shipped_text
 
+    wanted = compile_template(shipped_text(OUTPUTS), catalogue=catalogue, source=OUTPUTS)
     try:
-        return templates.find(OUTPUTS)
+        stored = templates.find(OUTPUTS)
     except NotFound:
-        return templates.register(compile_template(shipped_text(OUTPUTS), catalogue=catalogue, source=OUTPUTS))
+        return templates.register(wanted, shipped=True)
+    renewed = templates.is_shipped(stored.id) and stored.digest != wanted.digest
+    return templates.register(wanted, shipped=True) if renewed else stored

@@ -1,7 +1,8 @@
 """`docmill process` as a service: take documents in, submit their jobs, wait for their ends.
 
 Documents come in a few at a time: however many files there are, only so many are in flight, and only their ids are
-remembered. Started again before its end, the same command is the same run: what it took in is not taken in again.
+remembered. Started again before its end, the same command is the same run: what it took in is not taken in again, and
+what failed for a reason outside of the file (a model that was away, a full disk) is tried again.
 """
 
 import hashlib
@@ -9,8 +10,8 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Protocol
 
 import orjson
@@ -21,13 +22,17 @@ from docmill.db.clock import database_now
 from docmill.db.database import Database
 from docmill.db.tables import document_runs, documents, jobs
 from docmill.documents.blobs import Blobs
+from docmill.documents.faults import CODES_OF_BYTES
 from docmill.documents.intake import Source, shown_name, take_in
 from docmill.documents.limits import Limits
 from docmill.documents.records import AUTOMATIC, LOCAL, DocumentRecord, insert_new
 from docmill.engine.batch import NewJob
 from docmill.model.documents import DocumentStatus
+from docmill.model.errors import Conflict
 from docmill.model.ids import DEFAULT_ORG, derived_id, new_id
+from docmill.model.statuses import JobStatus
 from docmill.services.documents import Documents
+from docmill.services.expiring import stay
 from docmill.services.following import wait
 from docmill.services.jobs import Jobs
 
@@ -219,18 +224,26 @@ class Processing:
             # Two processes may have begun the same run together: then the other's document stands.
             known = _taken_in(connection, run_id, [str(record.source) for record in records])
         stored = [known[str(record.source), record.sha256] for record in records]
-        for record in records:
-            # Bytes that were there before may have expired a moment ago; from now on our row protects them.
+        # Bytes that were there before may have expired a moment ago; from now on our row protects them.
+        stay(self._database, sorted({each.original_key for each in records if each.original_key}), wait)
+        for source, record in zip(some, records, strict=True):
             if record.original_key is not None and not blobs.has(record.original_key):
-                self._again(record, blobs)
+                self._again(source, blobs)
         self._submit(stored, order, template_id)
+        self._retry([each.id for each in stored if each.job_failed])
         return [Entry(shown=source.shown, document_id=each.id) for source, each in zip(some, stored, strict=True)]
 
-    def _again(self, record: DocumentRecord, blobs: Blobs) -> None:
-        path = Path(record.source or "")
-        if path.is_file():
-            with path.open("rb") as stream:
+    def _again(self, source: Source, blobs: Blobs) -> None:
+        if source.path is not None and source.path.is_file():
+            with source.path.open("rb") as stream:
                 blobs.put(stream, limit=self._limits.max_bytes)
+
+    def _retry(self, ids: Sequence[str]) -> None:
+        """Try documents again that failed in an earlier attempt at this run, unless their bytes are at fault."""
+        for record in self._documents.many(ids).values() if ids else ():
+            if record.job_id is not None and record.error_code not in CODES_OF_BYTES:
+                with suppress(Conflict):  # Somebody else was quicker.
+                    self._jobs.retry(record.job_id)
 
     def _submit(self, stored: "Sequence[_Stored]", order: Order, template_id: str) -> None:
         """Submit the jobs of documents that have none yet."""
@@ -263,6 +276,7 @@ class _Stored:
     file_name: str
     format: str | None
     has_job: bool
+    job_failed: bool
 
 
 def _taken_in(connection: Connection, run_id: str, places: Sequence[str]) -> Mapping[tuple[str, str | None], _Stored]:
@@ -271,6 +285,7 @@ def _taken_in(connection: Connection, run_id: str, places: Sequence[str]) -> Map
         select(
             *(documents.c[name] for name in ("id", "job_id", "file_name", "format", "source", "sha256", "status")),
             jobs.c.id.label("found"),
+            jobs.c.status.label("job_status"),
         )
         .select_from(documents.outerjoin(jobs, jobs.c.id == documents.c.job_id))
         .where(tuple_(documents.c.run_id, documents.c.source).in_([(run_id, place) for place in places]))
@@ -284,6 +299,8 @@ def _taken_in(connection: Connection, run_id: str, places: Sequence[str]) -> Map
             format=row.format,
             # A job that was pruned has been; it is not done again.
             has_job=row.found is not None or row.status not in unfinished,
+            # One that was cancelled is what somebody wanted.
+            job_failed=row.job_status == JobStatus.FAILED.value,
         )
         for row in connection.execute(query)
     }

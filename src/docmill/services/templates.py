@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from hashlib import sha256
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, func, insert, select
+from sqlalchemy import ColumnElement, Connection, Row, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from docmill.db.clock import database_now
@@ -90,9 +90,21 @@ class Templates:
         self._own = (templates.c.org_id == org_id, templates.c.undoes_id.is_(None))
         """What people stored: not the templates that Docmill makes to undo jobs."""
 
-    def register(self, compiled: CompiledTemplate) -> TemplateVersion:
-        """Store the template as a new version, unless one with the same content exists: then that one is meant."""
-        return self.add(compiled).template
+    def register(self, compiled: CompiledTemplate, *, shipped: bool = False) -> TemplateVersion:
+        """Store the template as a new version, unless one with the same content exists: then that one is meant.
+
+        `shipped`: nobody chose it, it is what this release of Docmill ships; `is_shipped` tells so later.
+        """
+        template = self.add(compiled).template
+        if shipped:
+            with self._database.write() as connection:
+                connection.execute(update(templates).where(templates.c.id == template.id).values(shipped=True))
+        return template
+
+    def is_shipped(self, template_id: str) -> bool:
+        """Whether this version is one that Docmill stored from what it ships."""
+        with self._database.read() as connection:
+            return bool(connection.execute(select(templates.c.shipped).where(templates.c.id == template_id)).scalar())
 
     def add(self, compiled: CompiledTemplate) -> Registration:
         """As `register`, and tell whether it was new."""

@@ -34,8 +34,9 @@ class DocumentSection(Section):
     archive_ratio: int = Field(default=200, ge=1)
     ocr_side: int = Field(default=2000, ge=100, le=20_000)
     dpi: int = Field(default=200, ge=36, le=1200)
-    outline_seconds: float = Field(default=60.0, gt=0)
-    page_seconds: float = Field(default=60.0, gt=0)
+    cpu_seconds: int = Field(default=25, ge=1)
+    outline_seconds: float = Field(default=300.0, gt=0)
+    page_seconds: float = Field(default=300.0, gt=0)
 
 
 class FieldSection(Section):

@@ -24,6 +24,7 @@ class ProviderSection(Section):
     key: SecretStr | None = None
     base_url: str | None = None
     output: Literal["auto", "native", "tool", "prompted"] = "auto"
+    takes: Literal["auto", "files", "pictures", "text"] = "auto"
     rate: float | None = Field(default=None, gt=0)
     burst: int | None = Field(default=None, ge=1)
     options: dict[str, str] = Field(default_factory=dict)

@@ -22,10 +22,11 @@ def ask_step(work: DocumentWork) -> StepType:
         reading = await work.path_of(results["read"]["reading"])
         local = await work.path_of(results["extract"]["extraction"])
         options, workshop = dict(work.options), str(work.blobs().workshop)
+        takes = work.takes.get(str(ctx.metadata[MODEL]).partition(":")[0], "files")
 
         async def answered() -> dict[str, Any]:
             original = await work.path_of(results["check"]["original"])
-            question = await ctx.cpu(children.question, reading, original, schema, options, work.limits)
+            question = await ctx.cpu(children.question, reading, original, schema, options, work.limits, takes)
             settings = {"max_tokens": question.max_tokens, **ctx.model}
             reply = await ctx.generate(
                 question.prompt,
@@ -45,7 +46,7 @@ def ask_step(work: DocumentWork) -> StepType:
         # Stored the moment it is there: whatever goes wrong afterwards, the model is not asked again.
         answer = await ctx.once("answer", answered)
         said = await work.path_of(answer["key"])
-        found = await ctx.cpu(children.understand, said, reading, local, schema, options, workshop)
+        found = await ctx.cpu(children.understand, said, reading, local, schema, options, workshop, takes)
         spent = {name: answer[name] for name in ("model", "tokens", "cost")}
         return {"extraction": await work.adopt(found), **found["summary"], **spent}
 

@@ -5,11 +5,12 @@ the key that the file will have. What it needs is imported when it is called: th
 parses anything.
 """
 
-import pickle
+import os
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,8 +19,10 @@ import orjson
 from docmill.documents.blobs import write_in
 from docmill.documents.limits import Limits
 from docmill.documents.reading import Reading, page_as_json, page_from_json
+from docmill.engine.children import cpu_limited
 
 if TYPE_CHECKING:
+    from docmill.extraction.asking import Takes
     from docmill.extraction.result import Extraction
     from docmill.extraction.schema import FieldSchema
     from docmill.model.ai import Request
@@ -27,6 +30,9 @@ if TYPE_CHECKING:
 
 _LEVEL = 1
 """Of compression: words and boxes shrink to a fifth at once, and to little less with patience."""
+
+_PER_MEGABYTE = 5.0
+"""CPU seconds that the outline of a file may take for each of its megabytes."""
 
 
 def pack(value: object) -> bytes:
@@ -43,19 +49,28 @@ def begin(path: str, limits: Limits, workshop: str) -> dict[str, Any]:
     """Everything but OCR: the whole reading, or an outline and the numbers of the pages that are still to be read."""
     from docmill.documents import parsing
 
-    outline = parsing.outline(path, limits)
+    with cpu_limited(_cpu_seconds(path, limits)):
+        outline = parsing.outline(path, limits)
     to_read = list(outline.needs_ocr)
     if not to_read:
         return {"to_read": [], **_stored(parsing.assemble(outline, ()), workshop)}
-    file, _ = write_in(Path(workshop), pickle.dumps(outline))
+    file, _ = write_in(Path(workshop), pack(outline.as_json()))
     return {"to_read": to_read, "outline": str(file)}
+
+
+def _cpu_seconds(path: str, limits: Limits) -> int:
+    """For the whole of a file: more for a large one, since a book of 2,000 pages takes its time; not without end."""
+    megabytes = os.path.getsize(path) / (1 << 20)
+    return min(3 * limits.cpu_seconds, limits.cpu_seconds + int(_PER_MEGABYTE * megabytes))
 
 
 def page(path: str, number: int, limits: Limits, workshop: str, reader: str) -> dict[str, str]:
     """One page, read by OCR. `reader` tells it from the same page as others read it: each deletes its own."""
     from docmill.documents import parsing
 
-    found = {"reader": reader, "page": page_as_json(parsing.read_page(path, number, limits))}
+    with cpu_limited(limits.cpu_seconds):
+        read = parsing.read_page(path, number, limits)
+    found = {"reader": reader, "page": page_as_json(read)}
     file, key = write_in(Path(workshop), pack(found))
     return {"file": str(file), "key": key}
 
@@ -65,7 +80,7 @@ def finish(outline: str, pages: Sequence[str], workshop: str) -> dict[str, Any]:
     from docmill.documents import parsing
 
     file = Path(outline)
-    begun = pickle.loads(file.read_bytes())
+    begun = parsing.Outline.from_json(unpack(file.read_bytes()))
     read = [page_from_json(unpack(Path(page).read_bytes())["page"]) for page in pages]
     whole = _stored(parsing.assemble(begun, read), workshop)
     file.unlink(missing_ok=True)
@@ -117,12 +132,16 @@ def extract(reading: str, schema: str | SchemaText | None, options: Mapping[str,
 
 
 def _schema(schema: str | SchemaText | None) -> "FieldSchema | str | None":
+    return _parsed(schema.name, schema.file) if isinstance(schema, SchemaText) else schema
+
+
+@lru_cache(maxsize=32)
+def _parsed(name: str, file: str) -> "FieldSchema":
+    # Known by its path alone: that of a blob says what is in it.
     from docmill.extraction.schema_text import parse_schema
 
-    if not isinstance(schema, SchemaText):
-        return schema
-    text = Path(schema.file).read_text(encoding="utf-8", errors="surrogateescape")
-    return parse_schema(text, source=schema.name, name=schema.name)
+    text = Path(file).read_text(encoding="utf-8", errors="surrogateescape")
+    return parse_schema(text, source=name, name=name)
 
 
 def _chosen(schema: str | SchemaText, options: Mapping[str, Any]) -> "FieldSchema":
@@ -137,16 +156,23 @@ def _chosen(schema: str | SchemaText, options: Mapping[str, Any]) -> "FieldSchem
 
 
 def question(
-    reading: str, original: str, schema: str | SchemaText, options: Mapping[str, Any], limits: Limits
+    reading: str, original: str, schema: str | SchemaText, options: Mapping[str, Any], limits: Limits, takes: "Takes"
 ) -> "Request":
-    """What to ask a model about a document."""
+    """What to ask a model about a document, in a form that it takes."""
     from docmill.extraction.asking import request_for
 
-    return request_for(load_reading(reading), _chosen(schema, options), Path(original).read_bytes(), limits=limits)
+    data = Path(original).read_bytes()
+    return request_for(load_reading(reading), _chosen(schema, options), data, limits=limits, takes=takes)
 
 
 def understand(
-    answer: str, reading: str, local: str, schema: str | SchemaText, options: Mapping[str, Any], workshop: str
+    answer: str,
+    reading: str,
+    local: str,
+    schema: str | SchemaText,
+    options: Mapping[str, Any],
+    workshop: str,
+    takes: "Takes" = "files",
 ) -> dict[str, Any]:
     """What a model's answer makes of a document, cross-checked with what was found without one."""
     from docmill.extraction.asking import from_answer
@@ -155,7 +181,7 @@ def understand(
 
     read, asked = load_reading(reading), _chosen(schema, options)
     said = unpack(Path(answer).read_bytes())
-    together = combine(from_answer(said, read, asked), load_extraction(local))
+    together = combine(from_answer(said, read, asked, takes=takes), load_extraction(local))
     return stored_extraction(judged(together, read, asked, options), workshop)
 
 

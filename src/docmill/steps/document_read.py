@@ -95,8 +95,7 @@ async def _in_child(ctx: StepContext, function: Any, *arguments: object, timeout
             code = getattr(error, "code", None)
             if code == "child_timed_out":
                 raise ReaderTimedOut(
-                    f"Reading took longer than {timeout:g} s and was stopped. The file may be damaged, or made to "
-                    "keep its reader busy."
+                    f"Reading was stopped: {error} The file may be damaged, or made to keep its reader busy."
                 ) from error
             if code != "child_died":
                 raise

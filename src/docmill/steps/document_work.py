@@ -45,6 +45,8 @@ class DocumentWork:
     """The settings of the outputs, as `docmill.outputs` reads them."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """The settings of the extraction, as `docmill.extraction` reads them."""
+    takes: Mapping[str, Any] = field(default_factory=dict)
+    """What the models of a provider can look at, by its name: `pictures` or `text`; `files` for those not named."""
     review: ReviewPolicy = field(default_factory=ReviewPolicy)
     abreast: int = 2
     """Pages of one document that are read at the same time."""
@@ -73,8 +75,9 @@ class DocumentWork:
 
     async def adopt(self, made: Mapping[str, Any]) -> str:
         """The key of what a child left in the workshop."""
-        return (await self._call(self.blobs().adopt, Path(made["file"]), str(made["key"]))).key
+        # On a thread in any case: it waits until the disk has it.
+        return (await asyncio.to_thread(self.blobs().adopt, Path(made["file"]), str(made["key"]))).key
 
     async def _call(self, function: Callable[..., T], *arguments: object) -> T:
-        # A hop to a thread and back costs more than a rename does.
+        # A hop to a thread and back costs more than looking at a file does.
         return function(*arguments) if self.blobs().local else await asyncio.to_thread(function, *arguments)

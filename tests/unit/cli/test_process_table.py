@@ -80,3 +80,15 @@ def test_an_error_is_told_to_its_end_below_the_table(monkeypatch: pytest.MonkeyP
     told = " ".join(line.strip() for line in lines[2:-2])
     assert told == f"- notes.txt: unsupported_file: {message}"
     assert lines[-1] == "1 document: 1 failed."
+
+
+def test_in_a_pipe_one_long_name_does_not_widen_the_table_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    pipe = StringIO()
+    monkeypatch.setattr(sys, "stdout", pipe)
+    print_results([document("inbox/" + "a" * 240 + ".pdf"), document("b.pdf")])
+    _, first, second, *_ = pipe.getvalue().splitlines()
+    assert first.startswith("inbox/aaa")
+    assert "….pdf" not in first
+    assert "…" in first
+    assert ".pdf  completed" in first
+    assert second.index("completed") == first.index("completed") <= 102

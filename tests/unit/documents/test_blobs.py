@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -62,6 +63,39 @@ def test_a_finished_file_becomes_a_blob_and_is_gone(blobs: FolderBlobs) -> None:
     assert blobs.adopt(file, key).key == key
     assert not file.exists()
     assert blobs.read(key) == b"made by a child"
+
+
+def test_a_blob_lasts_under_its_name_once_it_is_stored(
+    blobs: FolderBlobs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[tuple[str, list[str]]] = []
+    really = os.fsync
+
+    def fsync(handle: int) -> None:
+        place = Path(f"/proc/self/fd/{handle}").resolve()
+        if place.is_dir():
+            synced.append((place.name, sorted(each.name for each in place.iterdir())))
+        really(handle)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    key = blobs.put(io.BytesIO(b"an invoice")).key
+    # The new folder in its parent first, then the name of the blob in the folder.
+    assert ("blobs", [key[:2], "tmp"]) in synced
+    assert synced[-1] == (key[:2], [key])
+    synced.clear()
+    # Whoever stored it first may not have come to it yet.
+    file, _ = write_in(blobs.workshop, b"an invoice")
+    assert not blobs.adopt(file, key).new
+    assert synced == [(key[:2], [key])]
+
+
+def test_what_was_left_in_the_workshop_goes_after_a_day(blobs: FolderBlobs) -> None:
+    (blobs.workshop / "old").write_bytes(b"")
+    (blobs.workshop / "new").write_bytes(b"")
+    os.utime(blobs.workshop / "old", ((NOW - timedelta(days=2)).timestamp(),) * 2)
+    os.utime(blobs.workshop / "new", (NOW.timestamp(),) * 2)
+    blobs.tidy(NOW)
+    assert [path.name for path in blobs.workshop.iterdir()] == ["new"]
 
 
 def test_a_deleted_blob_is_missing_by_name(blobs: FolderBlobs) -> None:

@@ -42,6 +42,27 @@ def test_folders_mean_all_their_files_in_order_and_nothing_hidden(tmp_path: Path
     assert shown(str(tmp_path)) == [str(tmp_path / name) for name in names]
 
 
+def test_what_docmill_itself_writes_below_a_folder_is_no_input(tmp_path: Path) -> None:
+    for name in ("a.pdf", "out/json/a.json", "home/blobs/00/x", "outer/b.pdf"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(b"x")
+    (tmp_path / "link").symlink_to(tmp_path / "home")
+    found = sources([str(tmp_path)], besides=[tmp_path / "out", tmp_path / "link"])
+    assert [source.shown for source in found] == [str(tmp_path / name) for name in ("a.pdf", "outer/b.pdf")]
+    # Whoever names such a folder means it.
+    named = sources([str(tmp_path / "out")], besides=[tmp_path / "out"])
+    assert [source.shown for source in named] == [str(tmp_path / "out/json/a.json")]
+
+
+def test_names_that_are_no_utf8_are_told_apart(tmp_path: Path) -> None:
+    names = (b"a\xff", rb"a\xff", b"a\\\xff", rb"a\\xff", rb"a\b")
+    for name in names:
+        (tmp_path / os.fsdecode(name)).write_bytes(b"x")
+    found = list(sources([str(tmp_path)]))
+    assert len({source.place for source in found}) == len({source.shown for source in found}) == len(names)
+    assert str(tmp_path / r"a\b") in {source.shown for source in found}
+
+
 def test_what_is_named_itself_is_meant_though_it_be_hidden_or_missing(tmp_path: Path) -> None:
     hidden = tmp_path / ".hidden.pdf"
     hidden.write_bytes(b"x")

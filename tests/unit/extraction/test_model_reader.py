@@ -7,12 +7,15 @@ import jsonschema_rs
 import pytest
 from PIL import Image
 
+from docmill.bootstrap.meanings import model_takes
 from docmill.documents.reading import Box, Format, Line, Page, Reading, Section, TextSource, Word
 from docmill.extraction.asking import MAX_TOKENS, MOST_PAGES, from_answer, output_schema, request_for
 from docmill.extraction.confidence import UNGROUNDED_CAP
 from docmill.extraction.result import Extraction, Reader
 from docmill.extraction.schema import FieldSchema, load_schema
 from docmill.extraction.suspicion import CHECK
+from docmill.settings import ProviderSection
+from tests.contract.mailroom import letter
 
 INVOICE = load_schema("invoice")
 RECEIPT = load_schema("receipt")
@@ -55,6 +58,37 @@ def picture(kind: str, frames: int = 1) -> bytes:
 
 
 # Asking.
+
+
+def test_a_model_that_takes_pictures_only_is_shown_the_pages_of_a_pdf() -> None:
+    paper = letter("Invoice 4711")
+    (shown,) = request_for(reading(), INVOICE, paper, takes="pictures").attachments
+    assert shown.media_type == "image/png"
+    width, height = Image.open(io.BytesIO(shown.data)).size
+    assert height > width > 500
+    (whole,) = request_for(reading(), INVOICE, paper).attachments
+    assert (whole.media_type, whole.data) == ("application/pdf", paper)
+
+
+def test_a_model_that_takes_text_only_is_told_what_was_read() -> None:
+    request = request_for(reading(), INVOICE, letter("Invoice 4711"), takes="text")
+    assert request.attachments == ()
+    assert "RE-2026/0815" in request.prompt
+
+
+def test_pages_that_a_model_was_not_shown_are_noted() -> None:
+    long = Reading(sha256="0" * 64, format=Format.PDF, pages=tuple(page("x", number) for number in range(1, 60)))
+    said = {takes: from_answer({}, long, INVOICE, takes=takes).notes for takes in ("files", "pictures", "text")}
+    assert said == {"files": (), "pictures": ("Only the first 50 of 59 pages were shown to the model.",), "text": ()}
+
+
+def test_a_compatible_server_takes_pictures_unless_the_settings_say_otherwise() -> None:
+    providers = {
+        "house": ProviderSection(base_url="http://gpu:8000/v1"),
+        "words": ProviderSection(base_url="http://gpu:8000/v1", takes="text"),
+        "eu": ProviderSection(kind="anthropic", base_url="https://proxy.example/anthropic"),
+    }
+    assert model_takes(providers) == {"house": "pictures", "words": "text", "eu": "files"}
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,9 @@
 """Output files: where they are told to be, whole, the document's own, and cheap to ask as one table."""
 
+import fcntl
 import gzip
 import os
+import time
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
@@ -187,6 +189,52 @@ def test_a_place_that_is_taken_is_named(settings: OutputSettings) -> None:
     settings.root.write_text("a file")
     with pytest.raises(OutputUnwritable, match=r"out.* cannot be written"):
         write(extraction(), Facts(id="a1"), settings, CAME_IN)
+
+
+def test_two_that_write_one_document_do_not_trample_each_other(
+    settings: OutputSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    really = os.fdatasync
+    begun: list[int] = []
+
+    def fdatasync(handle: int) -> None:
+        # An attempt that was given up is still at it when the next one writes the same files.
+        begun.append(handle)
+        if len(begun) == 1:
+            write(extraction(), Facts(id="a1"), settings, CAME_IN)
+        really(handle)
+
+    monkeypatch.setattr(os, "fdatasync", fdatasync)
+    paths = write(extraction(), Facts(id="a1"), settings, CAME_IN)
+    assert len(begun) == 4
+    assert orjson.loads(paths[0].read_bytes())["document"]["id"] == "a1"
+    assert sorted(path for path in settings.root.rglob("*") if path.is_file()) == sorted(paths)
+
+
+def test_a_file_that_cannot_be_written_leaves_nothing_beside_it(
+    settings: OutputSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(handle: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fdatasync", full)
+    with pytest.raises(OutputUnwritable, match="No space left"):
+        write(extraction(), Facts(id="a1"), settings, CAME_IN)
+    assert [path for path in settings.root.rglob("*") if path.is_file()] == []
+
+
+def test_what_a_killed_process_left_beside_an_output_is_swept(settings: OutputSettings) -> None:
+    folder = settings.path(OutputFormat.JSON, id="a1", org_id="o1", at=CAME_IN).parent
+    folder.mkdir(parents=True)
+    for name, written in ((".a1.json.00.tmp", time.time()), (".x.csv.0.part", 0.0), (".x.csv.1.part", time.time())):
+        (folder / name).write_bytes(b"half")
+        os.utime(folder / name, (written, written))
+    with (folder / ".a1.json.01.tmp").open("wb") as others:
+        fcntl.flock(others, fcntl.LOCK_EX)
+        write(extraction(), Facts(id="a1"), settings, CAME_IN)
+        # What is locked is somebody's who lives; so may be what a library wrote a moment ago.
+        left = sorted(path.name for path in folder.iterdir())
+    assert left == [".a1.json.01.tmp", ".x.csv.1.part", "a1.json"]
 
 
 def test_a_large_file_takes_its_place_only_when_it_is_whole(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """The formula, part by part; and the places that keep its order."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -24,7 +25,13 @@ DAY = timedelta(days=1)
 
 
 def test_the_weights_are_those_of_the_specification() -> None:
-    worst = {"confidence": 0.0, "complexity": 1.0, "value": 1.0, "created_at": START, "due_at": START + DAY}
+    worst: dict[str, Any] = {
+        "confidence": 0.0,
+        "complexity": 1.0,
+        "value": 1.0,
+        "created_at": START,
+        "due_at": START + DAY,
+    }
     assert breakdown(**worst, now=START + DAY).priority == pytest.approx(1.0)
     assert breakdown(**worst | {"confidence": 1.0}, now=START + DAY).priority == pytest.approx(0.6)
     assert breakdown(**worst, now=START).priority == pytest.approx(0.7)

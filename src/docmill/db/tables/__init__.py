@@ -3,7 +3,7 @@
 from docmill.db.tables.ai import ai_breakers, ai_buckets, ai_budgets, ai_calls, ai_responses
 from docmill.db.tables.batches import batches
 from docmill.db.tables.callbacks import callbacks, secrets
-from docmill.db.tables.documents import document_runs, documents, processed_documents
+from docmill.db.tables.documents import document_runs, documents, leaving_blobs, processed_documents
 from docmill.db.tables.issues import issues
 from docmill.db.tables.jobs import job_events, job_steps, jobs, step_parts
 from docmill.db.tables.metadata import metadata
@@ -35,6 +35,7 @@ __all__ = [
     "job_events",
     "job_steps",
     "jobs",
+    "leaving_blobs",
     "metadata",
     "processed_documents",
     "prompts",

@@ -123,3 +123,11 @@ Index(
     postgresql_where=text("finished_at IS NULL"),
     sqlite_where=text("finished_at IS NULL"),
 )
+
+# Bytes that no document needs any more, until they are deleted; with `claimed_at`, somebody is at it.
+leaving_blobs = Table(
+    "leaving_blobs",
+    metadata,
+    Column("key", String(64), primary_key=True),
+    Column("claimed_at", UtcTime),
+)

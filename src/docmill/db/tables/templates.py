@@ -13,6 +13,7 @@ from sqlalchemy import (
     String,
     Table,
     UniqueConstraint,
+    false,
 )
 
 from docmill.db.tables.metadata import metadata, one_of
@@ -33,6 +34,8 @@ templates = Table(
     Column("definition", JsonText, nullable=False),
     Column("created_at", UtcTime, nullable=False),
     Column("undoes_id", IdType),
+    # Stored by Docmill itself from what it ships: replaced when it ships another. What a person stored stays.
+    Column("shipped", Boolean, nullable=False, server_default=false()),
     UniqueConstraint("org_id", "name", "version"),
     UniqueConstraint("org_id", "name", "digest"),
 )

@@ -6,7 +6,7 @@ from alembic import op
 from docmill.db.types import IdType, JsonText, UtcTime
 
 revision = "0006"
-down_revision = "0004"
+down_revision = "0005"
 branch_labels = None
 depends_on = None
 
