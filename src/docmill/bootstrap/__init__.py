@@ -269,20 +269,9 @@ class App:
         return schema.HEAD
 
     def close(self) -> None:
-        if "models" in self.__dict__:
-            self.models.close()
-        if "jobs" in self.__dict__:
-            self.jobs.close()
-        if "callbacks" in self.__dict__:
-            self.callbacks.close()
-        if "batches" in self.__dict__:
-            self.batches.close()
-        if "issues" in self.__dict__:
-            self.issues.close()
-        if "review" in self.__dict__:
-            self.review.close()
-        if "bell" in self.__dict__:
-            self.bell.close()
+        for name in ("models", "jobs", "callbacks", "batches", "issues", "review", "bell"):
+            if name in self.__dict__:
+                getattr(self, name).close()
         self.database.close()
 
 

@@ -24,6 +24,7 @@ from docmill.cli import (
     prompts,
     query,
     review,
+    review_care,
     showing,
     templates,
     worker,
@@ -69,6 +70,8 @@ def build() -> App:
         version=f"docmill {__version__}",
     )
     jobs.app.command(callbacks.list_callbacks, name="callbacks")
+    review.app.command(review_care.sla, name="sla", usage="docmill review sla [OPTIONS] [TIME]")
+    review.app.command(review_care.reviewers, name="reviewers")
     groups = (
         documents.app,
         templates.app,

@@ -37,7 +37,7 @@ Status = Literal["open", "pending", "in_review", "approved", "corrected", "rejec
 
 
 @contextmanager
-def _desk(name: str | None) -> "Iterator[tuple[Review, Principal, Installation]]":
+def desk(name: str | None) -> "Iterator[tuple[Review, Principal, Installation]]":
     """The review of this installation, and whoever acts."""
     from docmill.cli.opening import opened
     from docmill.model.ids import DEFAULT_ORG
@@ -79,7 +79,7 @@ def list_items(
     """List review items: open ones by priority, decided ones the newest first."""
     if unassigned and assigned_to is not None:
         raise WrongUse("--assigned-to and --unassigned exclude each other; give one of them.")
-    with _desk(None) as (review, me, _):
+    with desk(None) as (review, me, _):
         found = review.list(
             me,
             status="open" if status == "open" else ReviewStatus(status),
@@ -106,7 +106,7 @@ def next_item(
     json: Json = False,
 ) -> int:
     """Show the item that comes first, with its fields."""
-    with _desk(name) as (review, me, _):
+    with desk(name) as (review, me, _):
         found = review.claim_next(me) if claim else next(iter(review.next(me)), None)
         view = None if found is None else review.get(me, found.id)
     if json:
@@ -121,7 +121,7 @@ def next_item(
 @app.command
 def show(item: ItemId, /, *, json: Json = False) -> int:
     """Show an item: its fields with confidence, evidence and checks, its priority and what that is made of."""
-    with _desk(None) as (review, me, _):
+    with desk(None) as (review, me, _):
         view = review.get(me, review.find_id(me, item))
         said = review.comments(me, view.item.id)
     if json:
@@ -135,14 +135,14 @@ def show(item: ItemId, /, *, json: Json = False) -> int:
 @app.command
 def claim(item: ItemId, /, *, version: Version = None, name: As = None, json: Json = False) -> int:
     """Claim an item: nobody else writes on it until you are done or your claim ends."""
-    with _desk(name) as (review, me, _):
+    with desk(name) as (review, me, _):
         return _told(review.claim(me, review.find_id(me, item), version=version), json=json)
 
 
 @app.command
 def release(item: ItemId, /, *, version: Version = None, name: As = None, json: Json = False) -> int:
     """Give a claimed item back; what you did to its fields stays."""
-    with _desk(name) as (review, me, _):
+    with desk(name) as (review, me, _):
         return _told(review.release(me, review.find_id(me, item), version=version), json=json)
 
 
@@ -171,7 +171,7 @@ def correct(
         wanted.append((path.strip(), value))
     if not wanted:
         raise WrongUse("Name what to correct: docmill review correct ITEM total=110.50")
-    with _desk(name) as (review, me, _):
+    with desk(name) as (review, me, _):
         found = review.find_id(me, item)
         for path, value in wanted:
             after = review.correct(me, found, path, value, version=version)
@@ -192,7 +192,7 @@ def confirm(
     json: Json = False,
 ) -> int:
     """Say that values are right; they are locked."""
-    with _desk(name) as (review, me, _):
+    with desk(name) as (review, me, _):
         return _told(review.confirm(me, review.find_id(me, item), fields or None, version=version), json=json)
 
 
@@ -207,7 +207,7 @@ def clear(
     json: Json = False,
 ) -> int:
     """Say that the document has no such value."""
-    with _desk(name) as (review, me, _):
+    with desk(name) as (review, me, _):
         return _told(review.clear(me, review.find_id(me, item), field, version=version), json=json)
 
 
@@ -222,7 +222,7 @@ def undo(
     json: Json = False,
 ) -> int:
     """Take back the last thing done to an item that is not decided."""
-    with _desk(name) as (review, me, _):
+    with desk(name) as (review, me, _):
         return _told(review.undo(me, review.find_id(me, item), field, version=version), json=json)
 
 
@@ -240,7 +240,7 @@ def approve(
 
     The outputs of the document are written anew with what you decided.
     """
-    with _desk(name) as (review, me, installation):
+    with desk(name) as (review, me, installation):
         decided = review.approve(me, review.find_id(me, item), version=version)
         if wait and decided.job_ids:
             _written(installation, decided)
@@ -275,7 +275,7 @@ def reject(
     json: Json = False,
 ) -> int:
     """Reject a document that you have claimed, with a reason."""
-    with _desk(name) as (review, me, _):
+    with desk(name) as (review, me, _):
         return _told(review.reject(me, review.find_id(me, item), reason, version=version).item, json=json)
 
 
@@ -296,7 +296,7 @@ def postpone(
     pause = parse_length(length)
     if pause is None or pause <= timedelta(0):
         raise WrongUse(f"{length!r} is no length of time; write 2h or 3d.")
-    with _desk(name) as (review, me, installation):
+    with desk(name) as (review, me, installation):
         with installation.database.read() as connection:
             until = database_now(connection) + pause
         return _told(review.postpone(me, review.find_id(me, item), until, version=version), json=json)
@@ -305,7 +305,7 @@ def postpone(
 @app.command
 def resume(item: ItemId, /, *, version: Version = None, name: As = None, json: Json = False) -> int:
     """End a postponement now."""
-    with _desk(name) as (review, me, _):
+    with desk(name) as (review, me, _):
         return _told(review.resume(me, review.find_id(me, item), version=version), json=json)
 
 
@@ -323,7 +323,7 @@ def assign(
     """Give an item to somebody; the claim of whoever has it ends."""
     if nobody and to is not None:
         raise WrongUse("A name and --nobody exclude each other; give one of them.")
-    with _desk(name) as (review, me, _):
+    with desk(name) as (review, me, _):
         found = review.find_id(me, item)
         if nobody:
             return _told(review.unassign(me, found, version=version), json=json)
@@ -341,7 +341,7 @@ def comment(
     json: Json = False,
 ) -> int:
     """Say something about an item, or about one of its fields."""
-    with _desk(name) as (review, me, _):
+    with desk(name) as (review, me, _):
         said = review.comment(me, review.find_id(me, item), text, path=field)
     if json:
         print_json({"comment": record(said)})
@@ -359,7 +359,7 @@ def history(
     json: Json = False,
 ) -> int:
     """Show what was done to the fields of an item, oldest first."""
-    with _desk(None) as (review, me, _):
+    with desk(None) as (review, me, _):
         told = review.history(me, review.find_id(me, item), field)
     if json:
         print_json({"history": [record(each) for each in told]})
@@ -367,54 +367,4 @@ def history(
         history_table(told)
     else:
         print("Nobody has touched it.", file=sys.stderr)
-    return 0
-
-
-@app.command(usage="docmill review sla [OPTIONS] [TIME]")
-def sla(
-    length: Annotated[str | None, Parameter(name="TIME", help="So long: 4h, 2d; none for no limit.")] = None,
-    /,
-    *,
-    schema: Annotated[str | None, Parameter(metavar="NAME", help="Only for documents of this schema.")] = None,
-    name: As = None,
-    json: Json = False,
-) -> int:
-    """Show how long items may take, or set it for items to come."""
-    from docmill.settings.section import parse_length
-
-    given = None if length in (None, "none") else parse_length(str(length))
-    if length not in (None, "none") and given is None:
-        raise WrongUse(f"{length!r} is no length of time; write 4h, 2d or none.")
-    with _desk(name) as (review, me, installation):
-        if length is not None:
-            review.set_sla(me, given, schema=schema)
-        found, default = review.slas(me), installation.settings.review.sla
-    known = {"*" if key is None else key: value for key, value in ({None: default} | found).items()}
-    if json:
-        print_json({"slas": {key: None if value is None else value.total_seconds() for key, value in known.items()}})
-    else:
-        for key, value in known.items():
-            print(f"{key:<20} {'none' if value is None else value}")
-    return 0
-
-
-@app.command(usage="docmill review reviewers [OPTIONS]")
-def reviewers(
-    *,
-    add: Annotated[str | None, Parameter(metavar="NAME", help="Give this person work from now on.")] = None,
-    remove: Annotated[str | None, Parameter(metavar="NAME", help="Give this person no more work.")] = None,
-    name: As = None,
-    json: Json = False,
-) -> int:
-    """Show who is given items by the least-loaded rule, or change it."""
-    with _desk(name) as (review, me, _):
-        if add is not None:
-            review.enroll(me, add)
-        if remove is not None:
-            review.withdraw(me, remove)
-        found = list(review.enrolled(me))
-    if json:
-        print_json({"reviewers": found})
-    else:
-        print("\n".join(found) if found else "Nobody is enrolled.", file=sys.stdout if found else sys.stderr)
     return 0
