@@ -98,7 +98,7 @@ def processed_in(
                     error=None if record.error_code is None else (record.error_code, record.error_message or ""),
                     reading=documents.reading(record) if readings else None,
                 )
-                if extraction is not None and extraction.schema not in schemas:
+                if extraction is not None and extraction.schema and extraction.schema not in schemas:
                     schemas[extraction.schema] = load_schema(asked or extraction.schema, folders)
     return Processed(documents=found, schemas=schemas)
 

@@ -14,7 +14,7 @@ from docmill.db.tables import documents, job_steps, jobs
 from docmill.db.tables.documents import UNFINISHED
 from docmill.documents.blobs import BlobDamaged, Blobs
 from docmill.documents.records import STATUS, DocumentRecord, record_of, views
-from docmill.model.documents import FINISHED_DOCUMENTS, DocumentStatus
+from docmill.model.documents import FINISHED_DOCUMENTS, WITH_OUTPUTS, DocumentStatus
 from docmill.model.errors import InvalidInput, NotFound
 from docmill.model.ids import DEFAULT_ORG, canonical_id
 from docmill.model.statuses import JobStatus, StepStatus
@@ -79,6 +79,15 @@ class Documents:
         query = views().where(documents.c.id.in_(ids), documents.c.org_id == self._org_id)
         with self._database.read() as connection:
             return {record.id: record for record in _told(connection, connection.execute(query).all())}
+
+    def without_outputs(self) -> Sequence[dict[str, object]]:
+        """What is known of documents that have no outputs: they failed, or are not done yet."""
+        query = views().where(documents.c.org_id == self._org_id)
+        query = query.where(documents.c.status.not_in([status.value for status in WITH_OUTPUTS]))
+        with self._database.read() as connection:
+            found = _told(connection, connection.execute(query.order_by(documents.c.created_at, documents.c.id)).all())
+        names = ("id", "org_id", "file_name", "sha256", "format", "created_at", "error_code", "error_message")
+        return [{name: getattr(each, name) for name in names} | {"status": each.status.value} for each in found]
 
     def ended(self, ids: Sequence[str]) -> dict[str, DocumentStatus]:
         """Which of these have come to their end, their jobs too, and how."""

@@ -113,7 +113,7 @@ def score(folder: LabelledFolder, processed: Processed) -> tuple[Sequence[Docume
     scores = []
     for row in folder.rows:
         found = processed.documents[row.file]
-        schema = None if found.extraction is None else processed.schemas[found.extraction.schema]
+        schema = None if found.extraction is None else processed.schemas.get(found.extraction.schema)
         scores.append(score_document(row, found.extraction, schema, error=found.error))
     return scores, summarise(scores)
 
