@@ -12,8 +12,8 @@ from docmill.cli.output import counted, fitting, print_json, print_table, printa
 
 if TYPE_CHECKING:
     from docmill.outputs.querying import Answer
-    from docmill.settings import Settings
     from docmill.outputs.tables import View
+    from docmill.settings import Settings
 
 From = Annotated[
     Path | None,

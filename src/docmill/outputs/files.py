@@ -34,10 +34,25 @@ def put(files: Sequence[tuple[Path, bytes]], *, atomic: bool = True) -> None:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(content)
     except OSError as error:
-        place = error.filename2 or error.filename or files[0][0]
+        # Of several, the first: what the system names is the folder, or a temporary name that nobody knows.
+        place = files[0][0]
         raise OutputUnwritable(
-            f"The output {place} cannot be written: {error.strerror}. Make room, mend the rights, or set output.root.",
+            f"{place} cannot be written: {error.strerror}. Make room, mend the rights, or name another folder.",
             path=str(place),
+        ) from error
+
+
+def make_sure_of(folder: Path) -> None:
+    """Make the folder and write a file in it, to know before the work whether that can be done."""
+    try:
+        made(folder)
+        trial = _beside(folder / "trial")
+        trial.touch()
+        trial.unlink()
+    except OSError as error:
+        raise OutputUnwritable(
+            f"Outputs cannot be written to {folder}: {error.strerror}. Name another folder, or mend its rights.",
+            path=str(folder),
         ) from error
 
 

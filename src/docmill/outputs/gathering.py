@@ -245,9 +245,7 @@ def _load(connection: "DuckDBPyConnection", parts: Sequence[Path]) -> None:
     connection.execute("DROP TABLE listed")
 
 
-def _finish(
-    connection: "DuckDBPyConnection", without: Sequence[Mapping[str, object]], workshop: Path
-) -> None:
+def _finish(connection: "DuckDBPyConnection", without: Sequence[Mapping[str, object]], workshop: Path) -> None:
     """The table `documents`: all of them, once each, with what people look for first."""
     file = workshop / "without"
     file.write_bytes(write_rows((*FACTS, *_ERRORS), [dict(row) for row in without]))

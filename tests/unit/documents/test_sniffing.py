@@ -8,7 +8,6 @@ from docmill.documents.sniffing import sniff
 from tests.unit.documents.making import CII, chapter, epub, saved, text_pdf, written, zipped
 
 
-
 def stored_pdf() -> bytes:
     """A zip archive with a PDF in it that is not compressed, so its signature can be seen from outside."""
     import io
