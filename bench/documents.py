@@ -2,7 +2,9 @@
 
 Text: pages per second of the PDFs with embedded text, by `outline` in a warm process, beside opening the same files
 with pypdfium2 and taking nothing but the text of every page. OCR: seconds per page of scanned documents, by `read_page`
-in as many children as there are cores, beside RapidOCR with word boxes in as many processes, one thread each.
+in as many children as there are cores, beside RapidOCR with word boxes in as many processes, one thread each and
+without the classifier of orientation: once with Docmill's settings (the detector's size, how far pieces are widened,
+lines one by one), once at its defaults.
 
 The whole product: documents per second of `docmill process` on invoices made here, CPU and memory (`bench.product`).
 
@@ -54,6 +56,7 @@ async def scans(files: list[Path]) -> dict[str, float]:
     figures: dict[str, float] = {"ocr_pages": len(files)}
     for name, warm, function in (
         ("ocr_s_per_page", reading.warm_ours, reading.read_ours),
+        ("rapidocr_alike_s_per_page", reading.warm_alike, reading.read_alike),
         ("rapidocr_s_per_page", reading.warm_raw, reading.read_raw),
     ):
         children = Children(ChildSettings(count=CORES, tasks=10_000))
@@ -65,7 +68,9 @@ async def scans(files: list[Path]) -> dict[str, float]:
             figures[name.replace("s_per_page", "cpu_s_per_page")] = round(sum(spent) / len(files), 3)
         finally:
             children.close()
-    figures["ocr_ratio"] = round(figures["ocr_cpu_s_per_page"] / figures["rapidocr_cpu_s_per_page"], 3)
+    for name in ("rapidocr_alike", "rapidocr"):
+        ratio = figures["ocr_cpu_s_per_page"] / figures[f"{name}_cpu_s_per_page"]
+        figures["ocr_ratio_alike" if name == "rapidocr_alike" else "ocr_ratio"] = round(ratio, 3)
     return figures
 
 
@@ -97,7 +102,9 @@ def main(say: Callable[[str], None] = print) -> int:
         seen = asyncio.run(scans(pictures))
         say(
             f"OCR: {seen['ocr_s_per_page']} s a page with {CORES} cores busy ({seen['ocr_cpu_s_per_page']} s CPU); "
-            f"RapidOCR {seen['rapidocr_s_per_page']} s ({seen['rapidocr_cpu_s_per_page']} s CPU)"
+            f"RapidOCR at the same settings {seen['rapidocr_alike_s_per_page']} s "
+            f"({seen['rapidocr_alike_cpu_s_per_page']} s CPU, ours {seen['ocr_ratio_alike']} of it), at its defaults "
+            f"{seen['rapidocr_s_per_page']} s ({seen['rapidocr_cpu_s_per_page']} s CPU, {seen['ocr_ratio']})"
         )
         whole = product.whole_product(Path(folder), options.documents)
         say(product.told(whole))

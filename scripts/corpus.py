@@ -151,10 +151,8 @@ def _reading(folder: str, record: dict[str, Any], kept: Path | None) -> Reading:
 
 
 def _visible(labelled: Labelled, reading: Reading) -> dict[str, bool]:
-    """What of an e-invoice can be seen on its page: its labels are those of the XML."""
+    """What of an e-invoice can be seen on its page: its labels are those of the XML, and some pages say otherwise."""
     schema, pages = load_schema("invoice"), Pages(reading)
-    if not any(page.source is TextSource.EMBEDDED for page in reading.pages):
-        return {}
     return {
         name: bool(value and name in schema.fields and ground(value, schema.fields[name].type, pages))
         for name, value in labelled.fields.items()

@@ -5,6 +5,7 @@ processes. A test that stops or pauses a server asks for `own_postgres_server`, 
 """
 
 import itertools
+import signal
 from collections.abc import Callable, Iterator
 
 import hypothesis
@@ -15,6 +16,11 @@ from docmill.testing.servers import PostgresServer, RedisServer
 # A busy machine must not fail a property: what is slow is measured in bench/, not here.
 hypothesis.settings.register_profile("docmill", deadline=None)
 hypothesis.settings.load_profile("docmill")
+
+# A shell starts what it puts in the background with Ctrl-C ignored, which every program started from here would inherit
+# and Python then leaves so. What is handled, if only by doing nothing, is a program's own business again.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, lambda _number, _frame: None)
 
 _numbers = itertools.count(1)
 

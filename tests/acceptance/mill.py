@@ -1,21 +1,29 @@
 """The real `docmill` executable in an installation of its own, driven as a person or a script would."""
 
+import atexit
 import json
 import os
+import pkgutil
+import select
+import selectors
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from docmill.testing.nursery import Nursery, Nursling
 from docmill.testing.waiting import until
 
 HERE = Path(__file__).parent
 DOCMILL = Path(sys.executable).with_name("docmill")
-PATIENCE = 60.0
+PATIENCE = 180.0
 """Seconds; generous, since several test processes share two cores."""
 
 TEMPLATES = {
@@ -85,6 +93,20 @@ steps:
 }
 
 
+@cache
+def nursery() -> Nursery:
+    """Where the commands of this test process are born: what nearly all of them import is imported once."""
+    packages = [f"docmill.{name}" for name in ("cli", "engine", "engine.sql", "services", "settings", "steps")]
+    modules = [
+        f"{package}.{found.name}"
+        for package in packages
+        for found in pkgutil.iter_modules(import_module(package).__path__)
+    ]
+    made = Nursery([*modules, "alembic.command", "cyclopts.completion", "docmill.bootstrap", "psycopg", "rich.table"])
+    atexit.register(made.close)
+    return made
+
+
 @dataclass(frozen=True, kw_only=True)
 class Answer:
     """What a command said and how it ended."""
@@ -115,27 +137,45 @@ class Mill:
 
     folder: Path
     environment: dict[str, str] = field(default_factory=dict)
+    script: Path = DOCMILL
 
     def having(self, **variables: str | None) -> "Mill":
         """The same with other variables; None unsets one."""
         merged = self.environment | {name: value for name, value in variables.items() if value is not None}
-        return Mill(
-            folder=self.folder, environment={k: v for k, v in merged.items() if variables.get(k, "") is not None}
-        )
+        return replace(self, environment={k: v for k, v in merged.items() if variables.get(k, "") is not None})
 
     def __call__(self, *arguments: str, given: str | None = None) -> Answer:
         """Run a command to its end."""
+        deadline = time.monotonic() + PATIENCE
+        stdin, stdout, stderr = os.pipe(), os.pipe(), os.pipe()
+        process = self.born(arguments, (stdin[0], stdout[1], stderr[1]))
+        for end in (stdin[0], stdout[1], stderr[1]):
+            os.close(end)
+        try:
+            out, err = _converse(stdin[1], (given or "").encode(), (stdout[0], stderr[0]), deadline)
+            code = process.wait(max(0.0, deadline - time.monotonic()))
+        finally:
+            process.kill()
+        return Answer(code=code, out=out, err=err)
+
+    def fresh(self, *arguments: str, given: str | None = None) -> Answer:
+        """The same in a new interpreter, which costs a second of CPU: for tests of the start itself."""
         done = subprocess.run(
-            [DOCMILL, *arguments],
+            [sys.executable, self.script, *arguments],
             cwd=self.folder,
             env=self.environment,
-            input=given,
-            stdin=subprocess.DEVNULL if given is None else None,
+            input=given or "",
             capture_output=True,
             text=True,
             timeout=PATIENCE,
         )
         return Answer(code=done.returncode, out=done.stdout, err=done.stderr)
+
+    def born(self, arguments: Sequence[str], streams: tuple[int, int, int], *, session: bool = False) -> Nursling:
+        """A process that runs a command in this installation."""
+        return nursery().start(
+            self.script, arguments, environment=self.environment, folder=self.folder, streams=streams, session=session
+        )
 
     @contextmanager
     def started(self, *arguments: str) -> Iterator["Running"]:
@@ -155,6 +195,38 @@ class Mill:
         return name
 
 
+def _converse(to: int, given: bytes, from_: Sequence[int], deadline: float) -> list[str]:
+    """Say what is given, hear all that is said, and close everything."""
+    said = dict.fromkeys(from_, b"")
+    with selectors.DefaultSelector() as selector:
+        selector.register(to, selectors.EVENT_WRITE)
+        for fd in from_:
+            selector.register(fd, selectors.EVENT_READ)
+        while selector.get_map():
+            ready = selector.select(max(0.0, deadline - time.monotonic()))
+            assert ready, f"said nothing more for long: {said}"
+            for key, _ in ready:
+                if key.fd == to:
+                    given = given[_written(to, given) :]
+                    done = not given
+                else:
+                    chunk = os.read(key.fd, 65536)
+                    said[key.fd] += chunk
+                    done = not chunk
+                if done:
+                    selector.unregister(key.fd)
+                    os.close(key.fd)
+    return [text.decode().replace("\r\n", "\n") for text in said.values()]
+
+
+def _written(fd: int, data: bytes) -> int:
+    """How much was; all of it when nobody reads any more."""
+    try:
+        return os.write(fd, data[: select.PIPE_BUF])
+    except BrokenPipeError:
+        return len(data)
+
+
 class Running:
     """A command that goes on, with its output in files."""
 
@@ -162,16 +234,8 @@ class Running:
         self._number = len(list(mill.folder.glob("running-*.out")))
         self._out = mill.folder / f"running-{self._number}.out"
         self._err = mill.folder / f"running-{self._number}.err"
-        with self._out.open("wb") as out, self._err.open("wb") as err:
-            self.process = subprocess.Popen(
-                [DOCMILL, *arguments],
-                cwd=mill.folder,
-                env=mill.environment,
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=err,
-                start_new_session=True,
-            )
+        with self._out.open("wb") as out, self._err.open("wb") as err, open(os.devnull, "rb") as nothing:
+            self.process = mill.born(arguments, (nothing.fileno(), out.fileno(), err.fileno()), session=True)
 
     @property
     def out(self) -> str:
@@ -186,7 +250,7 @@ class Running:
 
         def said() -> bool:
             if self.process.poll() is not None and (self.out + self.err).count(text) < times:
-                raise AssertionError(f"ended with {self.process.returncode}: {self.out}{self.err}")
+                raise AssertionError(f"ended with {self.process.poll()}: {self.out}{self.err}")
             return (self.out + self.err).count(text) >= times
 
         until(said, PATIENCE, what=f"{text!r} in the output")
@@ -203,8 +267,7 @@ class Running:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        if self.process.poll() is None:
-            self.process.kill()
+        self.process.kill()
         self.process.wait(PATIENCE)
 
 

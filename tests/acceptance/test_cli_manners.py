@@ -79,7 +79,7 @@ def test_rendering_a_file_imports_no_database_library(bare: Mill) -> None:
 
 
 def test_version_and_help_go_to_stdout(bare: Mill) -> None:
-    version = bare("--version")
+    version = bare.fresh("--version")
     assert (version.code, version.out, version.err) == (0, f"docmill {docmill.__version__}\n", "")
     assert bare("--version", "--json").data == {"version": docmill.__version__}
     help_text = bare("--help")

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 from sqlalchemy import insert
 
@@ -139,6 +140,22 @@ def test_a_queue_of_thousands_is_not_read_to_find_its_organisations(
     touched()
     assert touched() <= few + 10
     world.close()
+
+
+def test_entities_are_looked_up_one_by_one_before_anybody_has_counted_the_jobs(
+    postgres_copy_of: PostgresCopies, tmp_path: Path
+) -> None:
+    """Thousands submitted at once to a new installation: its statistics still say that nothing is there."""
+    world = World(Database(postgres_copy_of("migrated", migrate)), tmp_path)
+    new = [world.new_job(chain(1)) for _ in range(500)]
+    world.commit(Batch(submissions=new))
+    keys = orjson.dumps([[job.org_id, job.entity_type, job.entity_id, "sample"] for job in new]).decode()
+    with world.store.session.write():
+        query = "explain (analyze, format json) " + statements.ACTIVE_JOBS.postgres
+        row = world.store.session.raw.execute(query, {"keys": keys}).fetchone()
+    world.close()
+    assert sum(node.get("Rows Removed by Filter", 0) for node in nodes(row[0][0]["Plan"])) == 0
+    assert sum(node.get("Rows Removed by Join Filter", 0) for node in nodes(row[0][0]["Plan"])) == 0
 
 
 SQLITE_STATEMENTS: dict[str, tuple[str, int]] = {

@@ -35,26 +35,27 @@ def overcrowded(fleet: Fleet) -> list[str]:
     return shelling.shelled(fleet, jobs=60, patience=20.0)
 
 
-CASES: list[tuple[str, Callable[[Fleet], list[str]], str]] = [
-    ("report_fence", late_report, "8:"),
-    ("apply_fence", late_apply, "1:"),
-    ("fence", late_apply, "8:"),
-    ("epoch_bump", killed_in_compute, "8:"),
-    ("checkpoint", killed_in_apply, "2:"),
-    ("fallback", scenarios.one_bad_apply, "innocent"),
-    ("sweep", never_swept, "3:"),
-    ("callback_dedupe", scenarios.answered_again, "1:"),
-    ("batch_limit", overcrowded, "at work at once"),
+CASES: list[tuple[str, Callable[[Fleet], list[str]], tuple[str, ...]]] = [
+    ("report_fence", late_report, ("8:",)),
+    ("apply_fence", late_apply, ("1:",)),
+    ("fence", late_apply, ("8:",)),
+    ("epoch_bump", killed_in_compute, ("8:",)),
+    ("checkpoint", killed_in_apply, ("2:",)),
+    ("fallback", scenarios.one_bad_apply, ("innocent",)),
+    ("sweep", never_swept, ("3:",)),
+    ("callback_dedupe", scenarios.answered_again, ("1:",)),
+    # Either account of the limit proves it: which of the two gets to see the crowd is a matter of moments.
+    ("batch_limit", overcrowded, ("at work at once", "jobs are active")),
 ]
 
 
-@pytest.mark.parametrize(("mutation", "scenario", "sign"), CASES, ids=[case[0] for case in CASES])
+@pytest.mark.parametrize(("mutation", "scenario", "signs"), CASES, ids=[case[0] for case in CASES])
 def test_a_missing_safeguard_is_noticed(
-    open_fleet: OpenFleet, mutation: str, scenario: Callable[[Fleet], list[str]], sign: str
+    open_fleet: OpenFleet, mutation: str, scenario: Callable[[Fleet], list[str]], signs: tuple[str, ...]
 ) -> None:
     with open_fleet(DOCMILL_MUTATION=mutation, DOCMILL_PLUGINS=f"{PLUGIN},{MUTATIONS}") as fleet:
         violations = scenario(fleet)
-        assert any(sign in violation for violation in violations), violations
+        assert any(sign in violation for sign in signs for violation in violations), violations
 
 
 def test_a_missing_job_lock_is_noticed(on_postgres: OpenFleet) -> None:

@@ -27,7 +27,7 @@ _STEP = 32
 """The detector wants sides that are multiples of this."""
 _THIN = 8
 """Sides of a picture that is so much wider than high get a margin, or the detector sees nothing in it."""
-_UNCLIP = 1.9
+UNCLIP = 1.9
 """How far the detected pieces are widened; RapidOCR's 1.6 cuts off points and colons at the ends of lines."""
 _TALL = 1.5
 """Height over width from which on a piece of text runs up or down the page."""
@@ -69,7 +69,7 @@ def models() -> _Models:
         params={
             "Global.use_cls": False,
             "Global.log_level": "critical",
-            "Det.unclip_ratio": _UNCLIP,
+            "Det.unclip_ratio": UNCLIP,
             # The size is decided here.
             "Det.limit_side_len": _STEP,
             "EngineConfig.onnxruntime.intra_op_num_threads": 1,
@@ -187,13 +187,20 @@ class _Page:
         )
 
 
-def _detect(pixels: Any) -> Any:
-    """Pieces of text, their corners in pixels of the picture."""
+def for_detection(pixels: Any) -> Any:
+    """The picture in the size that the detector looks at."""
     height, width = pixels.shape[:2]
     scale = max(1.0, _SHORT_SIDE / min(width, height))
     scale = min(scale, (_DETECTION_PIXELS / (width * height)) ** 0.5, _LONG_SIDE / max(width, height))
     size = [max(_STEP, round(side * scale / _STEP) * _STEP) for side in (width, height)]
-    seen = cv2.resize(pixels, size, interpolation=cv2.INTER_AREA if scale < 1 else cv2.INTER_CUBIC)
+    return cv2.resize(pixels, size, interpolation=cv2.INTER_AREA if scale < 1 else cv2.INTER_CUBIC)
+
+
+def _detect(pixels: Any) -> Any:
+    """Pieces of text, their corners in pixels of the picture."""
+    height, width = pixels.shape[:2]
+    seen = for_detection(pixels)
+    size = (seen.shape[1], seen.shape[0])
     margin = 0
     if size[0] > _THIN * size[1]:
         margin = round(size[0] / _THIN / _STEP) * _STEP

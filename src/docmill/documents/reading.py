@@ -58,13 +58,13 @@ class Box:
 
     def around(self, *others: "Box") -> "Box":
         """The smallest box that holds this one and the others."""
-        boxes = (self, *others)
-        return Box(
-            min(box.left for box in boxes),
-            min(box.top for box in boxes),
-            max(box.right for box in boxes),
-            max(box.bottom for box in boxes),
-        )
+        if not others:
+            return self
+        left, top, right, bottom = self.left, self.top, self.right, self.bottom
+        for box in others:
+            left, top = min(left, box.left), min(top, box.top)
+            right, bottom = max(right, box.right), max(bottom, box.bottom)
+        return Box(left, top, right, bottom)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

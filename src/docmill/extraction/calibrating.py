@@ -64,6 +64,8 @@ EXPECTED: Mapping[str, float] = {
     "stops": -0.2,
     "run_on": -0.1,
     "torn_words": -0.3,
+    "numbered": -0.2,
+    "last_stop": -0.2,
     "settled": 0.2,
     "unsettled": -0.1,
     "cents": 0.2,

@@ -4,6 +4,7 @@ A check that cannot be made because a value was not found is not made: it neithe
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
@@ -148,10 +149,13 @@ def _number(found: FieldValue | None) -> Decimal | None:
     return Decimal(0) if found.signals.get(SUMMARY) else Decimal(found.value)
 
 
-def _judged(value: FieldValue, own: set[str], made: list[Check]) -> FieldValue:
+_OF_FIELDS = frozenset(OF_FIELDS)
+
+
+def _judged(value: FieldValue, own: AbstractSet[str], made: list[Check]) -> FieldValue:
     passed = [name for name in value.passed if name not in own] + [one.name for one in made if one.passed]
     failed = [name for name in value.failed if name not in own] + [one.name for one in made if not one.passed]
-    return replace(value, passed=tuple(dict.fromkeys(passed)), failed=tuple(dict.fromkeys(failed)))
+    return value.judged(tuple(dict.fromkeys(passed)), tuple(dict.fromkeys(failed)))
 
 
 def _row_judged(row: Mapping[str, FieldValue], columns: Mapping[str, Field]) -> Mapping[str, FieldValue]:
@@ -165,5 +169,5 @@ def _row_judged(row: Mapping[str, FieldValue], columns: Mapping[str, Field]) -> 
             if name in columns
             else []
         )
-        judged[name] = _judged(value, set(OF_FIELDS), made)
+        judged[name] = _judged(value, _OF_FIELDS, made)
     return judged

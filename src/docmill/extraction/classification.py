@@ -8,11 +8,13 @@ amounts. Titles then give it its precise name. The type code of an e-invoice dec
 import json
 import math
 import re
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
 from importlib import resources
+from itertools import accumulate
 from typing import Any, Self
 
 from docmill.documents.reading import Line, Page, Reading
@@ -157,7 +159,7 @@ def features(reading: Reading) -> dict[str, float]:
     lines = [(page, line, bare(line.text)) for page in pages for line in page.lines if line.words]
     texts = [text for _, _, text in lines] or bare(reading.text[:20_000]).splitlines()
     text = "\n".join(texts)
-    found = {f"title_{kind}": _title(lines, pattern) for kind, pattern in _titles().items()}
+    found = _title_scores(lines)
     for name, pattern in _groups().items():
         found[f"group_{name}"] = math.log1p(len(set(pattern.findall(text))))
     words = sum(len(line.split()) for line in texts)
@@ -180,24 +182,35 @@ _TITLE_PART = 0.45
 """Of the first page: further down a word such as `Rechnung` is part of a sentence."""
 
 
-def _title(lines: Sequence[tuple[Page, Line, str]], pattern: re.Pattern[str]) -> float:
-    """How much a line looks like a title of this type: 1 alone near the top, less in company, more in large type."""
-    best = 0.0
+def _title_scores(lines: Sequence[tuple[Page, Line, str]]) -> dict[str, float]:
+    """How much a line looks like the title of each type: 1 alone near the top, less in company, more in large type."""
     if not lines:
-        return best
-    usual = sorted(line.box.height for _, line, _ in lines)[len(lines) // 2] or 1.0
-    for page, line, text in lines:
-        found = pattern.search(text)
-        if found is None:
-            continue
-        others = len(text.split()) - len(found[0].split())
-        score = 1.0 if others <= 0 else 0.8 if others <= 2 else 0.5 if others <= _TITLE_WORDS else 0.2
-        if page.number > 1 or line.box.top > _TITLE_PART:
-            score *= 0.4
-        if found.start() > 2 or text.endswith(":"):
-            score *= 0.6  # `your order 4711` and `order no. customer:` are references to another document.
-        best = max(best, score * min(1.5, max(1.0, line.box.height / usual)))
-    return best
+        return {f"title_{kind}": 0.0 for kind in _titles()}
+    usual = sorted([line.box.height for _, line, _ in lines])[len(lines) // 2] or 1.0
+    # No pattern has a line break in it, so all lines are searched at once.
+    whole = "\n".join([text for _, _, text in lines])
+    starts = [0, *accumulate(len(text) + 1 for _, _, text in lines)]
+    found: dict[str, float] = {}
+    for kind, pattern in _titles().items():
+        best, last = 0.0, -1
+        for match in pattern.finditer(whole):
+            index = bisect_right(starts, match.start()) - 1
+            if index != last:  # Of a line, the first one counts.
+                last = index
+                best = max(best, _title_score(lines[index], match[0], match.start() - starts[index], usual))
+        found[f"title_{kind}"] = best
+    return found
+
+
+def _title_score(placed: tuple[Page, Line, str], found: str, start: int, usual: float) -> float:
+    page, line, text = placed
+    others = len(text.split()) - len(found.split())
+    score = 1.0 if others <= 0 else 0.8 if others <= 2 else 0.5 if others <= _TITLE_WORDS else 0.2
+    if page.number > 1 or line.box.top > _TITLE_PART:
+        score *= 0.4
+    if start > 2 or text.endswith(":"):
+        score *= 0.6  # `your order 4711` and `order no. customer:` are references to another document.
+    return score * min(1.5, max(1.0, line.box.height / usual))
 
 
 @cache

@@ -163,9 +163,7 @@ def calibrated(extraction: Extraction, *, required: Iterable[str], calibration: 
     """The extraction with the confidence of every value and of the whole."""
 
     def sure(name: str, found: FieldValue) -> FieldValue:
-        return replace(
-            found, confidence=confidence(found, schema=extraction.schema, name=name, calibration=calibration)
-        )
+        return found.sure(confidence(found, schema=extraction.schema, name=name, calibration=calibration))
 
     fields = {name: sure(name, found) for name, found in extraction.fields.items()}
     rows = {

@@ -79,6 +79,8 @@ def _thinned(page: Page) -> Page:
 
 def _fitted(reading: Reading, words: int, letters: int) -> Extent:
     """As many pages as the limits hold, those at the edges first; of the page that reaches them its first lines."""
+    if _fits(reading, words, letters):
+        return Extent(reading=reading)
     kept: dict[int, Page] = {}
     lost = changed = False
     for index in _outside_in(len(reading.pages)):
@@ -104,6 +106,18 @@ def _fitted(reading: Reading, words: int, letters: int) -> Extent:
         f"{len(pages)} of {len(reading.pages)} pages, were searched."
     )
     return Extent(reading=replace(reading, pages=pages), notes=(note,) if lost else ())
+
+
+def _fits(reading: Reading, words: int, letters: int) -> bool:
+    """Whether it keeps all limits as it is, as nearly every document does."""
+    for page in reading.pages:
+        for line in page.lines:
+            count, length = len(line.words), len(line.text)
+            if not count or count > LINE_WORDS or length > LINE_LETTERS:
+                return False
+            words -= count
+            letters -= length
+    return words >= 0 and letters >= 0
 
 
 def _outside_in(count: int) -> Iterator[int]:

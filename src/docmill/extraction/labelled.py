@@ -243,7 +243,7 @@ def _phrased(field: Field, pages: Pages) -> Iterable[tuple[Spot, float]]:
     """Free text that needs no label, because it begins with words of its own."""
     if not field.phrases:
         return
-    openings = [bare(phrase) for phrase in field.phrases]
+    openings = [opening for phrase in field.phrases if (opening := bare(phrase)) in pages.bare]
     for index, line in enumerate(pages.lines):
         folded = line.bare
         for opening in openings:

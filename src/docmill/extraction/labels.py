@@ -128,7 +128,10 @@ class LabelBook:
         return all(word in self._generic for word in _WORD.findall(line.bare[label.start : label.end]))
 
     def _in_line(self, index: int, line: PageLine) -> Iterable[Label]:
-        words = [(match[0], match.start(), match.end()) for match in _WORD.finditer(line.bare)]
+        words = _WORD.findall(line.bare)
+        if self._by_word.keys().isdisjoint(words):
+            return
+        places = [match.span() for match in _WORD.finditer(line.bare)]
         at = 0
         while at < len(words):
             entry = self._longest(words, at)
@@ -136,7 +139,7 @@ class LabelBook:
                 at += 1
                 continue
             wanted, fields = entry
-            start, end = words[at][1], words[at + len(wanted) - 1][2]
+            start, end = places[at][0], places[at + len(wanted) - 1][1]
             before, behind = line.text[:start].rstrip(), line.text[end:].lstrip(" .")
             yield Label(
                 line=index,
@@ -150,11 +153,9 @@ class LabelBook:
             )
             at += len(wanted)
 
-    def _longest(self, words: list[tuple[str, int, int]], at: int) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
-        for wanted, fields in self._by_word.get(words[at][0], ()):
-            if at + len(wanted) <= len(words) and all(
-                words[at + offset][0] == word for offset, word in enumerate(wanted)
-            ):
+    def _longest(self, words: list[str], at: int) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+        for wanted, fields in self._by_word.get(words[at], ()):
+            if len(wanted) == 1 or tuple(words[at : at + len(wanted)]) == wanted:
                 return wanted, fields
         return None
 

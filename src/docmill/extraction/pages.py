@@ -134,6 +134,11 @@ class Pages:
         return Pages(seen.reading)
 
     @cached_property
+    def bare(self) -> str:
+        """All lines, folded: what is not in it is in none of them."""
+        return "\n".join([line.bare for line in self.lines])
+
+    @cached_property
     def by_page(self) -> dict[int, list[PageLine]]:
         """The lines of each page, by its number."""
         found: dict[int, list[PageLine]] = defaultdict(list)

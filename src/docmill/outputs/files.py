@@ -1,6 +1,7 @@
 """Files that are there whole or not at all."""
 
 import contextlib
+import fcntl
 import os
 import secrets
 from collections.abc import Iterator, Sequence
@@ -11,8 +12,10 @@ from time import time
 from docmill.documents.folders import made, sync_folder
 from docmill.model.errors import DocmillError
 
+_LOCKED, _UNLOCKED = ".tmp", ".part"
+"""Ends of temporary names: of files that their writer keeps locked, and of those that a library writes for us."""
 _LEFT_BEHIND = 3600.0
-"""Seconds after which a file under a temporary name is one that nobody writes any more."""
+"""Seconds after which an unlocked one is one that nobody writes any more."""
 
 
 class OutputUnwritable(DocmillError):
@@ -59,7 +62,7 @@ def make_sure_of(folder: Path) -> None:
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """A name beside the path to write a large file under; it takes the path's place once it is whole and on disk."""
-    temporary = _beside(path)
+    temporary = _beside(path, _UNLOCKED)
     try:
         yield temporary
         handle = os.open(temporary, os.O_RDONLY | os.O_CLOEXEC)
@@ -82,8 +85,7 @@ def _put_whole(files: Sequence[tuple[Path, bytes]]) -> None:
         for path, content in files:
             for folder in made(path.parent):
                 changed[folder] = None
-            temporary = _beside(path)
-            handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+            handle, temporary = _locked_beside(path)
             waiting.append((handle, temporary, path))
             _write_all(handle, content)
         for handle, _, _ in waiting:
@@ -100,10 +102,22 @@ def _put_whole(files: Sequence[tuple[Path, bytes]]) -> None:
                 temporary.unlink()
 
 
-def _beside(path: Path) -> Path:
+def _locked_beside(path: Path) -> tuple[int, Path]:
+    """A new file of our own beside the path. The lock says that we live: an attempt that died leaves an unlocked one."""
+    while True:
+        temporary = _beside(path, _LOCKED)
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        if os.fstat(handle).st_nlink:
+            return handle, temporary
+        # Taken for a dead one's between its creation and our lock.
+        os.close(handle)
+
+
+def _beside(path: Path, suffix: str) -> Path:
     """A name of our own for a file that is to become this one: an attempt that was given up may still be writing."""
     _sweep(path.parent)
-    return path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
+    return path.with_name(f".{path.name}.{secrets.token_hex(6)}{suffix}")
 
 
 @lru_cache(maxsize=1000)
@@ -111,10 +125,22 @@ def _sweep(folder: Path) -> None:
     """Take away what processes that were killed left in a folder: looked for once by each process that writes there."""
     with os.scandir(folder) as entries:
         for entry in entries:
-            if entry.name.startswith(".") and entry.name.endswith(".tmp"):
-                with contextlib.suppress(FileNotFoundError):
-                    if entry.stat().st_mtime < time() - _LEFT_BEHIND:
-                        os.unlink(entry.path)
+            if entry.name.startswith(".") and entry.name.endswith((_LOCKED, _UNLOCKED)):
+                with contextlib.suppress(FileNotFoundError, BlockingIOError):
+                    _remove_if_dead(Path(entry.path))
+
+
+def _remove_if_dead(path: Path) -> None:
+    if path.suffix == _UNLOCKED:
+        if path.stat().st_mtime < time() - _LEFT_BEHIND:
+            path.unlink()
+        return
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        path.unlink()
+    finally:
+        os.close(handle)
 
 
 def _write_all(handle: int, content: bytes) -> None:

@@ -40,7 +40,7 @@ class ChildSection(Section):
     count: int | None = Field(default=None, ge=1)
     memory_mb: int = Field(default=2048, ge=128)
     cpu_seconds: int = Field(default=600, ge=1)
-    tasks: int = Field(default=5000, ge=1)
+    tasks: int = Field(default=2000, ge=1)
 
 
 class RetentionSection(Section):

@@ -19,7 +19,7 @@ from docmill.engine.batch import NewJob
 from docmill.model.ids import DEFAULT_ORG, new_id
 from docmill.settings import load_settings
 from docmill.templates.compile import compile_template
-from docmill.testing.nursery import Nursery
+from docmill.testing.nursery import WORKERS, Nursery
 from docmill.testing.processes import tail
 from docmill.testing.waiting import TimedOut, until
 from docmill.testing.witness import VARIABLE, Witness
@@ -86,7 +86,7 @@ class WorkerProcess:
 @cache
 def nursery() -> Nursery:
     """The nursery of this test process."""
-    made = Nursery()
+    made = Nursery(WORKERS)
     atexit.register(made.close)
     return made
 

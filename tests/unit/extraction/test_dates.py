@@ -106,3 +106,9 @@ def test_no_text_makes_the_scanner_stumble(text: str) -> None:
     for found in find_dates(text):
         assert 0 <= found.start < found.end <= len(text)
         assert found.candidates
+
+
+def test_a_span_of_days_without_a_year_is_no_date() -> None:
+    assert find_dates("Oct 1 - Oct 31") == []
+    assert [found.value for found in find_dates("Oct 1 - Oct 31, 2023")] == [date(2023, 10, 31)]
+    assert [found.value for found in find_dates("1 Oct 31")] == [date(2031, 10, 1)]

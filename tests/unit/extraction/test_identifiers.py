@@ -28,6 +28,8 @@ def test_signs_and_codes_become_iso_codes(text: str, code: str | None) -> None:
 def test_codes_count_in_capitals_and_words_beside_numbers() -> None:
     assert [found.code for found in find_currencies("all of it: 12 kr, ALL 5, total in EUR")] == ["SEK", "ALL", "EUR"]
     assert not find_currencies("the kr and the rm")
+    assert not find_currencies("order BWP12J")
+    assert [found.code for found in find_currencies("BWP12, 12BWP")] == ["BWP", "BWP"]
 
 
 def test_an_iban_needs_its_length_and_its_checksum() -> None:

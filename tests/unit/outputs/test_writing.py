@@ -1,5 +1,6 @@
 """Output files: where they are told to be, whole, the document's own, and cheap to ask as one table."""
 
+import fcntl
 import gzip
 import os
 import time
@@ -225,12 +226,15 @@ def test_a_file_that_cannot_be_written_leaves_nothing_beside_it(
 def test_what_a_killed_process_left_beside_an_output_is_swept(settings: OutputSettings) -> None:
     folder = settings.path(OutputFormat.JSON, id="a1", org_id="o1", at=CAME_IN).parent
     folder.mkdir(parents=True)
-    for name, written in ((".a1.json.00.tmp", 0.0), (".a1.json.01.tmp", time.time())):
+    for name, written in ((".a1.json.00.tmp", time.time()), (".x.csv.0.part", 0.0), (".x.csv.1.part", time.time())):
         (folder / name).write_bytes(b"half")
         os.utime(folder / name, (written, written))
-    write(extraction(), Facts(id="a1"), settings, CAME_IN)
-    # The newer one may be somebody's who is at it.
-    assert sorted(path.name for path in folder.iterdir()) == [".a1.json.01.tmp", "a1.json"]
+    with (folder / ".a1.json.01.tmp").open("wb") as others:
+        fcntl.flock(others, fcntl.LOCK_EX)
+        write(extraction(), Facts(id="a1"), settings, CAME_IN)
+        # What is locked is somebody's who lives; so may be what a library wrote a moment ago.
+        left = sorted(path.name for path in folder.iterdir())
+    assert left == [".a1.json.01.tmp", ".x.csv.1.part", "a1.json"]
 
 
 def test_a_large_file_takes_its_place_only_when_it_is_whole(tmp_path: Path) -> None:

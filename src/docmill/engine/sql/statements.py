@@ -62,10 +62,14 @@ order by id limit :limit""")
 # For many at once: `keys` is a JSON array of [organisation, entity type, entity id, family]. No lock: an answer that is
 # out of date makes the insert fail, which is then tried again.
 ACTIVE_JOBS = Statement(
+    # LATERAL with its own limit: one look into the index for each key. As a plain join, a table that has grown since it
+    # was last analysed would be held against the keys row by row.
     postgres="""
-select k->>0, k->>1, k->>2, k->>3, j.id from json_array_elements(%(keys)s::json) as k join processing_jobs j
-  on j.org_id = (k->>0)::uuid and j.entity_type = k->>1 and j.entity_id = k->>2 and j.family = k->>3
-where j.status in ('PENDING', 'IN_PROGRESS', 'WAITING')""",
+select k->>0, k->>1, k->>2, k->>3, j.id from json_array_elements(%(keys)s::json) as k, lateral (
+  select id from processing_jobs
+  where org_id = (k->>0)::uuid and entity_type = k->>1 and entity_id = k->>2 and family = k->>3
+    and status in ('PENDING', 'IN_PROGRESS', 'WAITING')
+  limit 1) as j""",
     # CROSS JOIN keeps the order: one look into the index for each key.
     sqlite="""
 select k.value->>0, k.value->>1, k.value->>2, k.value->>3, j.id from json_each(:keys) k cross join processing_jobs j

@@ -33,6 +33,8 @@ _SIGNS = "-−–"
 _OPENING = re.compile(r"(?<![\w)])([-−–])\s?$")
 _DASH = re.compile(r"([-−–])\s?$")
 _CREDIT = re.compile(r"\s?(?:CR|Cr|cr)(?![A-Za-z])")
+_FLAG = re.compile(r"[A-Z]{1,2}(?![A-Za-z])")
+_MARK = re.compile(r"[.,·]")
 _CENTS = 2
 
 
@@ -175,7 +177,7 @@ def _judge(text: str, match: "re.Match[str]", decimal: str | None) -> AmountFoun
 
 def _is_flag(after: str) -> bool:
     """A letter or two that till rolls print behind a price to say how it is taxed: `12.50 SR`, `2,99A`."""
-    return bool(re.match(r"[A-Z]{1,2}(?![A-Za-z])", after))
+    return _FLAG.match(after) is not None
 
 
 def _value(match: "re.Match[str]", decimal: str | None) -> tuple[Decimal, int, bool]:
@@ -184,7 +186,7 @@ def _value(match: "re.Match[str]", decimal: str | None) -> tuple[Decimal, int, b
     if written := match["bare"]:
         return _made("0" + written, written[0])
     if written := match["plain"]:
-        found = re.search(r"[.,·]", written)
+        found = _MARK.search(written)
         if not found:
             return _made(written, None)
         whole, behind = written[: found.start()], written[found.end() :]

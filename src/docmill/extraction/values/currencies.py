@@ -82,7 +82,7 @@ _CODE_WORDS = "|".join(
 _WORDY = "|".join(re.escape(sign) for sign in sorted(SIGNS, key=len, reverse=True) if sign[-1].isalpha())
 _SIGNED = "|".join(re.escape(sign) for sign in sorted(SIGNS, key=len, reverse=True) if not sign[-1].isalpha())
 _FOUND = re.compile(
-    rf"(?<![A-Za-z])(?:(?P<code>{_CODE_WORDS})(?![A-Za-z])"
+    rf"(?<![A-Za-z])(?:(?P<code>{_CODE_WORDS})(?!\d*[A-Za-z])"
     rf"|(?P<word>(?i:{_WORDY}))(?=[\s\d.,:;)\]/-]|$)|(?P<sign>(?i:{_SIGNED})))"
 )
 BEFORE = re.compile(rf"(?<![^\W\d_])(?:{_CODE_WORDS}|(?i:{_WORDY})|(?i:{_SIGNED}))\.?\s?$")

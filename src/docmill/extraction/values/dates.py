@@ -34,6 +34,7 @@ _PATTERN = re.compile(
       {_END}""",
     re.VERBOSE,
 )
+_MONTH_BEFORE = re.compile(r"([^\W\d_]{3,12})\.?\s$")
 _HAS_DATE = re.compile(r"\d.*\d")
 _TIME = re.compile(
     r"(?<![\d.,:])([01]?\d|2[0-4])\s?[:h]\s?([0-5]\d)(?:\s?:\s?([0-5]\d))?\s?([ap]\.?m\b\.?)?(?![\d:])", re.IGNORECASE
@@ -151,6 +152,8 @@ def _judge(match: "re.Match[str]", order: DateOrder | None) -> DateFound | None:
     elif match["y6"]:
         options = [(DateOrder.YMD, _made(match["y6"], int(match["m6"]), match["d6"]))]
     elif match["n3"]:
+        if len(match["y3"]) == 2 and _in_span(match):
+            return None
         options = [(DateOrder.DMY, _made(match["y3"], MONTHS.get(match["n3"]), match["d3"]))]
     elif match["n4"]:
         options = [(DateOrder.YMD, _made(match["y4"], MONTHS.get(match["n4"]), match["d4"]))]
@@ -165,6 +168,12 @@ def _judge(match: "re.Match[str]", order: DateOrder | None) -> DateFound | None:
     orders = tuple(next(which for which, made in kept if made == one) for one in unique)
     # A named month says nothing about the order of numbers elsewhere.
     return DateFound(match.start(), match.end(), tuple(unique), () if named else orders)
+
+
+def _in_span(match: "re.Match[str]") -> bool:
+    """Whether it only looks like a day, a month and a year: `1 - Oct 31` in `Oct 1 - Oct 31`."""
+    before = _MONTH_BEFORE.search(match.string, max(0, match.start() - 16), match.start())
+    return before is not None and before[1] in MONTHS
 
 
 def _numeric(first: str, second: str, year: str, sign: str) -> list[tuple[DateOrder, date | None]]:

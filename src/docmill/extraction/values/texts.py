@@ -47,6 +47,15 @@ _TABLE = _Table()
 
 def bare(text: str) -> str:
     """Lower case without accents, dashes and spaces of one kind; as long as the text, so that places stay the same."""
+    return _bare_line(text) if len(text) <= _LINE else text.translate(_TABLE)
+
+
+_LINE = 200
+"""Letters of a text that is worth keeping: the same lines are asked for by several readers, labels again and again."""
+
+
+@lru_cache(maxsize=4096)
+def _bare_line(text: str) -> str:
     return text.translate(_TABLE)
 
 

@@ -84,6 +84,50 @@ def test_the_rounded_amount_is_the_total(model: Model) -> None:
     assert values(read(model, *changed(("18.82", "18.83"), ("-0.02", "-0.03"))))["total"] == "18.80"
 
 
+ROUNDED = (
+    *GROCER[:13],
+    "TOTAL SALES (INCLUSIVE GST)         18.82",
+    "TOTAL                               18.82",
+    "ROUNDING ADJUSTMENT                 -0.02",
+    "ROUNDING                            18.80",
+    "CASH                                20.00",
+    "CHANGE                               1.20",
+)
+PAYABLE = (
+    *GROCER[:10],
+    "Total 0% supplies:                  20.67",
+    "Total 6% supplies (excl. GST):      69.36",
+    "GST:                                 4.16",
+    "Total 6% supplies (Inc. GST):       73.52",
+    "Total 0% supplies:                  20.67",
+    "Total Payable:                      94.19",
+)
+
+
+@pytest.mark.parametrize(("rows", "total"), [(ROUNDED, "18.80"), (PAYABLE, "94.19")])
+def test_a_total_that_became_part_of_what_was_paid_is_not_the_total(
+    model: Model, rows: tuple[str, ...], total: str
+) -> None:
+    found = read(model, *rows).fields["total"]
+    assert found.value == total
+    assert not {"18.82", "73.52", "20.67"} & set(found.alternatives)
+
+
+def test_a_part_that_cash_and_change_confirm_stays_a_candidate(model: Model) -> None:
+    """What was paid is settled; a sum that follows it is not the total for being a sum."""
+    rows = (*GROCER, "TOTAL SAVED                          1.00", "TOTAL BILL                          19.80")
+    assert values(read(model, *rows))["total"] == "18.80"
+
+
+def test_how_legible_a_name_is_and_a_number_before_an_address_are_told(model: Model) -> None:
+    found = read(model, *GROCER).fields
+    assert "legible" in found["company"].signals
+    assert found["address"].signals["numbered"] == 1
+    assert read(model, *changed(("NO. 8,", "8,"))).fields["address"].signals["numbered"] == 0
+    typed = read_receipt(slip(*GROCER, score=None), SCHEMA, model)
+    assert typed.fields["address"].signals["numbered"] == 0
+
+
 def test_a_stamp_or_a_name_written_above_is_not_the_company(model: Model) -> None:
     found = values(read(model, "              A03018", *GROCER))
     assert found["company"] == "HARVEST MOON GROCER SDN BHD"

@@ -12,6 +12,9 @@ from docmill.extraction.local.invoices.spans import DateSpan, Number
 from docmill.extraction.local.invoices.vocabulary import NUMBER_LABELS
 from docmill.extraction.local.invoices.wording import plain
 
+_YEAR = re.compile(r"(?:19|20)\d\d")
+_IBAN = re.compile(r"[A-Z]{2}\d{2}[A-Z0-9]{10,30}")
+_GOES_ON = re.compile(r"-\d{2,6}")
 _IDENTIFIER = re.compile(r"[A-Za-z0-9][\w./\\#&-]*")
 
 
@@ -35,12 +38,12 @@ def options(paper: Paper, items: Items) -> list[Option]:
             "long": float(len(value) > 25),
             "short": float(len(value) < 3),
             "in_items": float(cell.row in items.rows),
-            "letters_and_digits": float(any(char.isalpha() for char in value)),
-            "year": float(bool(re.fullmatch(r"(?:19|20)\d\d", value))),
+            "letters_and_digits": float(any(map(str.isalpha, value))),
+            "year": float(bool(_YEAR.fullmatch(value))),
             "later_page": float(cell.page > 1),
             "sentence": float(len(cell.tokens) > 10),
             "after_label": float(bool(labels) and labels[0].weight == 1.0 and own >= 0.7),
-            "iban": float(bool(re.fullmatch(r"[A-Z]{2}\d{2}[A-Z0-9]{10,30}", value))),
+            "iban": float(bool(_IBAN.fullmatch(value))),
         }
         features["prior"] = prior("invoice_number", features)
         found.append(
@@ -59,7 +62,7 @@ def options(paper: Paper, items: Items) -> list[Option]:
 
 def _places(paper: Paper) -> Iterator[tuple[Cell, tuple[Token, ...], str, list[Label]]]:
     for cell in paper.sheet.cells:
-        if not any(char.isdigit() for char in cell.text):
+        if not any(map(str.isdigit, cell.text)):
             continue
         at = 0
         spans: list[Number | DateSpan] = [*paper.dates_of.get(id(cell), ())]
@@ -78,9 +81,9 @@ def _places(paper: Paper) -> Iterator[tuple[Cell, tuple[Token, ...], str, list[L
             text = text.lstrip("#:(").rstrip(".,:;)")
             follower = cell.tokens[index + 1] if index + 1 < len(cell.tokens) else None
             tokens: tuple[Token, ...] = (token,)
-            if follower and re.fullmatch(r"-\d{2,6}", follower.text) and follower.left - token.right < token.height:
+            if follower and _GOES_ON.fullmatch(follower.text) and follower.left - token.right < token.height:
                 text, tokens = text + follower.text, (token, follower)
-            if not any(char.isdigit() for char in text) or not _IDENTIFIER.fullmatch(text) or len(text) > 40:
+            if not any(map(str.isdigit, text)) or not _IDENTIFIER.fullmatch(text) or len(text) > 40:
                 continue
             yield cell, tokens, text, _labels(paper, cell, start, end, head)
 
@@ -89,7 +92,7 @@ def _labels(paper: Paper, cell: Cell, start: int, end: int, head: str) -> list[L
     """Unlike an amount, a number may have other numbers in its label: `Handelsrechnung (380) Nr. 4711`."""
     before = plain(f"{cell.text[:start]} {head}".strip())[-45:]
     found = []
-    if any(char.isalpha() for char in before) or before.endswith(("#", "°")):
+    if any(map(str.isalpha, before)) or before.endswith(("#", "°")):
         found.append(Label(text=before, weight=1.0))
         if cell.text[start : start + 1] == "#":
             found.append(Label(text=f"{before} #", weight=1.0))

@@ -31,6 +31,11 @@ from docmill.extraction.local.invoices.party_words import (
 from docmill.extraction.local.invoices.sheet import Cell, Token
 from docmill.extraction.local.invoices.wording import plain
 
+_MARK = re.compile(r"[•·●|*-]")
+_LINK = re.compile(r"[@§]|https?:|www\.")
+_UNLIKE = re.compile(r"\d{3,}|[@§%€$]")
+_DIGIT = re.compile(r"\d")
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Name:
@@ -84,7 +89,7 @@ def _parts(paper: Paper, cell: Cell) -> Iterator[Name]:
         at = cut.end()
     pieces.append((at, len(text)))
     row = paper.sheet.rows[cell.row]
-    spread = len(row) >= 3 and any(re.fullmatch(r"[•·●|*-]", other.text) for other in row)
+    spread = len(row) >= 3 and any(_MARK.fullmatch(other.text) for other in row)
     for start, end in pieces:
         piece = text[start:end]
         prefix = ""
@@ -128,14 +133,14 @@ def _within(cell: Cell) -> Iterator[Name]:
 
 
 def _is_name(text: str) -> bool:
-    if not 3 <= len(text) <= 70 or sum(char.isalpha() for char in text) < max(3, 0.5 * len(text)):
+    if not 3 <= len(text) <= 70 or sum(map(str.isalpha, text)) < max(3, 0.5 * len(text)):
         return False
     flat = plain(text)
     if COUNTRY.match(flat) or len(text.split()) > 9:
         return False
     if LEGAL.search(text):
-        return not re.search(r"[@§]|https?:|www\.", text)
-    return not (re.search(r"\d{3,}|[@§%€$]", text) or TITLE.search(flat) or POSTCODE.search(text))
+        return not _LINK.search(text)
+    return not (_UNLIKE.search(text) or TITLE.search(flat) or POSTCODE.search(text))
 
 
 def _two_lines(paper: Paper, name: Name) -> Name | None:
@@ -147,10 +152,10 @@ def _two_lines(paper: Paper, name: Name) -> Name | None:
     first, second = plain(name.text), other.text.strip()
     if name.prefix or is_label(first) or PREPOSITION.match(first) or DEPARTMENT.search(first):
         return None
-    if not _is_name(second) or re.search(r"\d", second) or ":" in second:
+    if not _is_name(second) or _DIGIT.search(second) or ":" in second:
         return None
     if PERSON.match(first) or (
-        LEGAL_END.search(second) and not LEGAL.search(name.text) and not re.search(r"\d", name.text)
+        LEGAL_END.search(second) and not LEGAL.search(name.text) and not _DIGIT.search(name.text)
     ):
         return Name(
             text=f"{name.text} {second}",

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
+from operator import attrgetter
 
 from docmill.documents.reading import Reading
 from docmill.extraction.local.candidates import Candidate
@@ -15,6 +16,8 @@ from docmill.extraction.local.invoices.vocabulary import Reader
 from docmill.extraction.local.invoices.wording import plain
 from docmill.extraction.result import Evidence
 
+_CLAUSE = re.compile(r"[,;]\s")
+_SENTENCE = re.compile(r"[,.;]\s")
 MOST = 30
 """Numbers and dates of one cell that are looked at: what has more is no invoice's line."""
 
@@ -108,10 +111,10 @@ class Paper:
         first = max((other.end for other in others if other.end <= start), default=0)
         own = cell.text[first:start].strip(" \t|")
         if dated and first:
-            own = re.split(r"[,;]\s", own)[-1]
-        if any(char.isalpha() for char in own) or "#" in own or "°" in own:
+            own = _CLAUSE.split(own)[-1]
+        if any(map(str.isalpha, own)) or "#" in own or "°" in own:
             found.append(Label(text=plain(own), weight=1.0))
-        elif first and any(char.isalpha() for char in cell.text[:first]):
+        elif first and any(map(str.isalpha, cell.text[:first])):
             found.append(Label(text=plain(cell.text[:start]), weight=0.6))
         passed = 0
         shared = not found and any(self.is_money(other) for other in self.sheet.after(cell)[:1])
@@ -127,8 +130,8 @@ class Paper:
                 break
         after = cell.text[end:].strip()
         if dated:
-            after = re.split(r"[,.;]\s", after, maxsplit=1)[0].strip(" ,.;")
-        if (dated or not found) and after and any(char.isalpha() for char in after):
+            after = _SENTENCE.split(after, maxsplit=1)[0].strip(" ,.;")
+        if (dated or not found) and after and any(map(str.isalpha, after)):
             found.append(Label(text=plain(after[:40]), weight=0.6))
         found += self._over(cell, start, end, shared)
         return found
@@ -148,16 +151,17 @@ class Paper:
         for row in reversed(self.sheet.rows[max(0, cell.row - 40) : cell.row]):
             if row[0].page != cell.page:
                 break
-            over = [other for other in row if other.left < right and left < other.right]
-            if not over:
+            for head in row:
+                if head.left < right and left < head.right:
+                    break
+            else:
                 continue
-            head = over[0]
-            gap = (cell.top - head.bottom) / max(cell.height, 1e-9)
             if self.is_value(head):
                 through += 1
                 continue
             if not head.worded:
                 continue
+            gap = (cell.top - head.bottom) / max(cell.height, 1e-9)
             if gap > 3.0 and not through:
                 break
             near = 0.85 if gap < 1.6 else 0.7
@@ -165,10 +169,13 @@ class Paper:
         return []
 
 
+_OVER = attrgetter("over")
+
+
 def meanings(reader: Reader, labels: Sequence[Label]) -> dict[str, float]:
     """What a value means by its labels: for each meaning the surest of them."""
     found: dict[str, float] = {}
-    for label in sorted(labels, key=lambda label: label.over):
+    for label in sorted(labels, key=_OVER) if len(labels) > 1 else labels:
         weight = label.weight * (0.35 if label.over and found else 1.0)
         for meaning, sure in reader(label.text).items():
             found[meaning] = max(found.get(meaning, 0.0), sure * weight)
@@ -182,7 +189,7 @@ def paper_of(reading: Reading) -> Paper:
     dates: list[DateSpan] = []
     numbers: list[Number] = []
     for cell in sheet.cells:
-        if any(char.isdigit() for char in cell.text):
+        if any(map(str.isdigit, cell.text)):
             spans = dates_in(cell, habits)[:MOST]
             dates += spans
             numbers += islice(numbers_in(cell, habits, spans), MOST)

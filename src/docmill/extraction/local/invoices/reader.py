@@ -163,11 +163,16 @@ def _add_parties(
                 best = (seller_score + buyer_score, seller, buyer)
     _, seller, buyer = best
     if seller is not None:
-        known = {"domain": seller.features.get("domain", 0.0), "legal": seller.features.get("legal_inside", 0.0)}
+        known = {"domain": seller.features.get("domain", 0.0), **_of_name(seller)}
         found["seller_name"] = _field(seller, sellers, known)
     if buyer is not None:
-        found["buyer_name"] = _field(buyer, buyers, {"legal": buyer.features.get("legal_inside", 0.0)})
+        found["buyer_name"] = _field(buyer, buyers, _of_name(buyer))
     return seller, buyer
+
+
+def _of_name(party: Option) -> dict[str, float]:
+    """A legal form speaks for a name; people write the stop that ends one down, or do not."""
+    return {"legal": party.features.get("legal_inside", 0.0), "last_stop": float(party.value.endswith("."))}
 
 
 def _same(one: str, other: str) -> bool:

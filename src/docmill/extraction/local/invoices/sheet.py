@@ -6,8 +6,9 @@ others every word.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from math import inf
 from statistics import median
 
 from docmill.documents.reading import Box, Page, Reading, TextSource, Word
@@ -16,6 +17,8 @@ from docmill.extraction.result import Evidence
 
 COLUMN_GAP = 0.9
 """Heights of a line: words further apart than this belong to different columns."""
+_APART = 0.47
+"""Heights of the taller of two words: if their middles are further apart, they are of two rows."""
 WORD_GAP = 0.6
 """Heights of a line: pieces of text closer than this are one."""
 
@@ -29,16 +32,10 @@ class Token:
     top: float
     right: float
     bottom: float
+    middle: float
+    height: float
     box: Box
     """As the reading has it."""
-
-    @property
-    def middle(self) -> float:
-        return (self.top + self.bottom) / 2
-
-    @property
-    def height(self) -> float:
-        return self.bottom - self.top
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -51,10 +48,28 @@ class Cell:
     """Number of its row, counted through all pages."""
     depth: float
     """How far down its page it stands, 0 to 1."""
+    text: str = field(init=False)
+    left: float = field(init=False)
+    right: float = field(init=False)
+    top: float = field(init=False)
+    bottom: float = field(init=False)
+    height: float = field(init=False)
+    """Of its letters; a stray tall one does not count."""
 
-    @cached_property
-    def text(self) -> str:
-        return " ".join(token.text for token in self.tokens)
+    def __post_init__(self) -> None:
+        # All of it is asked for many times, of every cell.
+        tokens, known = self.tokens, self.__dict__
+        if len(tokens) == 1:
+            (one,) = tokens
+            known["text"], known["height"] = one.text, one.height
+            known["left"], known["right"], known["top"], known["bottom"] = one.left, one.right, one.top, one.bottom
+            return
+        known["text"] = " ".join([token.text for token in tokens])
+        known["left"] = min([token.left for token in tokens])
+        known["right"] = max([token.right for token in tokens])
+        known["top"] = min([token.top for token in tokens])
+        known["bottom"] = max([token.bottom for token in tokens])
+        known["height"] = median([token.height for token in tokens])
 
     @cached_property
     def plain(self) -> str:
@@ -64,28 +79,7 @@ class Cell:
     @cached_property
     def worded(self) -> bool:
         """Whether it has any letter."""
-        return any(char.isalpha() for char in self.text)
-
-    @cached_property
-    def left(self) -> float:
-        return min(token.left for token in self.tokens)
-
-    @cached_property
-    def right(self) -> float:
-        return max(token.right for token in self.tokens)
-
-    @cached_property
-    def top(self) -> float:
-        return min(token.top for token in self.tokens)
-
-    @cached_property
-    def bottom(self) -> float:
-        return max(token.bottom for token in self.tokens)
-
-    @cached_property
-    def height(self) -> float:
-        """Of its letters; a stray tall one does not count."""
-        return median(token.height for token in self.tokens)
+        return any(map(str.isalpha, self.text))
 
     @property
     def middle(self) -> float:
@@ -195,8 +189,16 @@ def evidence_of(tokens: Iterable[Token], page: int) -> tuple[Evidence, ...]:
 def _token(word: Word, page: Page) -> Token:
     tall = page.height / page.width if page.width else 1.0
     box = word.box
+    top, bottom = box.top * tall, box.bottom * tall
     return Token(
-        text=word.text.strip(), left=box.left, top=box.top * tall, right=box.right, bottom=box.bottom * tall, box=box
+        text=word.text.strip(),
+        left=box.left,
+        top=top,
+        right=box.right,
+        bottom=bottom,
+        middle=(top + bottom) / 2,
+        height=bottom - top,
+        box=box,
     )
 
 
@@ -224,23 +226,49 @@ def _joined(row: Sequence[tuple[Token, ...]]) -> list[tuple[Token, ...]]:
 
 def _rows(runs: Sequence[tuple[Token, ...]]) -> list[list[tuple[Token, ...]]]:
     """Runs that stand side by side; each is compared with its neighbour, as pages may be askew."""
-    rows: list[list[tuple[Token, ...]]] = []
+    rows: list[_Row] = []
     for run in sorted(runs, key=lambda run: (run[0].middle, run[0].left)):
-        best: list[tuple[Token, ...]] | None = None
+        best: _Row | None = None
         closest = 0.0
         for row in rows[-6:]:
-            near = row[0] if len(row) == 1 else _nearest(row, run)
+            if not row.reaches(run[0]):
+                continue
+            near = row.runs[0] if len(row.runs) == 1 else _nearest(row.runs, run)
             share = _shared_height(near[-1] if near[0].left < run[0].left else near[0], run[0])
             if share > max(0.5, closest):
                 best, closest = row, share
         if best is None:
-            rows.append([run])
+            rows.append(_Row(run))
         else:
-            best.append(run)
-    for row in rows:
-        row.sort(key=lambda run: run[0].left)
-    rows.sort(key=lambda row: min(run[0].middle for run in row))
-    return rows
+            best.add(run)
+    found = [row.runs for row in rows]
+    for each in found:
+        each.sort(key=lambda run: run[0].left)
+    found.sort(key=lambda row: min([run[0].middle for run in row]))
+    return found
+
+
+class _Row:
+    """Runs side by side, and between which heights their ends stand: most runs are far from most rows."""
+
+    __slots__ = ("_highest", "_lowest", "_tallest", "runs")
+
+    def __init__(self, run: tuple[Token, ...]) -> None:
+        self.runs: list[tuple[Token, ...]] = []
+        self._highest, self._lowest, self._tallest = inf, -inf, 0.0
+        self.add(run)
+
+    def add(self, run: tuple[Token, ...]) -> None:
+        self.runs.append(run)
+        for token in (run[0], run[-1]):
+            self._highest = min(self._highest, token.middle)
+            self._lowest = max(self._lowest, token.middle)
+            self._tallest = max(self._tallest, token.height)
+
+    def reaches(self, token: Token) -> bool:
+        """Whether any of its ends may share a height with a token; no is sure."""
+        reach = _APART * max(self._tallest, token.height)
+        return self._highest - reach <= token.middle <= self._lowest + reach
 
 
 def _nearest(row: list[tuple[Token, ...]], run: tuple[Token, ...]) -> tuple[Token, ...]:
@@ -250,7 +278,7 @@ def _nearest(row: list[tuple[Token, ...]], run: tuple[Token, ...]) -> tuple[Toke
 
 def _shared_height(one: Token, other: Token) -> float:
     """How much of the lower of the two is beside the other, 0 to 1; nothing if their middles are apart."""
-    if abs(one.middle - other.middle) > 0.47 * max(one.height, other.height):
+    if abs(one.middle - other.middle) > _APART * max(one.height, other.height):
         return 0.0
     shared = min(one.bottom, other.bottom) - max(one.top, other.top)
     return shared / max(min(one.height, other.height), 1e-9)

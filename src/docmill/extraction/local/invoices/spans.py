@@ -81,7 +81,7 @@ class Habits:
 
 def habits_of(sheet: Sheet) -> Habits:
     """By all that is unambiguous; else dates are American where the money is."""
-    texts = [cell.text for cell in sheet.cells if any(char.isdigit() for char in cell.text)]
+    texts = [cell.text for cell in sheet.cells if any(map(str.isdigit, cell.text))]
     american = "$" in sheet.text and not re.search(r"[€£₹]|\bGST(?:IN)?\b|\bABN\b", sheet.text)
     order = guess_order(texts) or (DateOrder.MDY if american else DateOrder.DMY)
     return Habits(decimal=guess_decimal(texts), order=order, misread=sheet.scanned)

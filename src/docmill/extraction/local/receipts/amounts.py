@@ -22,7 +22,7 @@ LABELS = {
     "paid": r"paid|payment|tender|receive|visa|master|card|debit|credit|amex|bayar|e-?wallet|nets",
     "tax": r"\bgst\b|\btax\b|\bsst\b|\bvat\b|6 ?%|zrl|\bsr\b|cukai|s\.?tax",
     "excl": r"exc[l1]|before|w/o|without|nett? ?amt",
-    "incl": r"inc[l1]|with gst|w/ ?gst|after|nett|\bnet\b",
+    "incl": r"inc[l1.]|with gst|w/ ?gst|after|nett|\bnet\b",
     "grand": r"grand|payable|\bdue\b|final|amt due|to pay|bill",
     "qty": r"\bqty|quantity|\bitems?\b|pcs|unit|\bx\b|@",
     "disc": r"disc|saving|saved|rebate|voucher|coupon|promo",
@@ -101,7 +101,7 @@ class Amounts:
         self.settled = self._settled()
         self.running, self.blocks = self._blocks()
         self.taxed = self._taxed()
-        self.wholes, self.parts = self._wholes()
+        self.wholes, self.parts, self.overtaken = self._wholes()
 
     def labelled(self, *names: str) -> set[Decimal]:
         """The last amounts of the rows with one of these labels, or of the row below when it has none itself."""
@@ -152,29 +152,40 @@ class Amounts:
         taxes = {tax for tax in self.labelled("tax") if tax > 0}
         return found | {base + tax for base in self.labelled("excl") for tax in taxes if tax * 4 < base}
 
-    def _wholes(self) -> tuple[dict[int, set[Decimal]], set[Decimal]]:
+    def _wholes(self) -> tuple[dict[int, set[Decimal]], set[Decimal], set[Decimal]]:
         """Sums of a total and what follows it (tax, service, rounding, a discount, another total), by the row behind.
 
-        Also the totals that are only a part of a sum that is printed.
+        Also the totals that are only a part of a sum that is printed, and of these the ones that are surely not what is
+        asked for: the sum was paid, or is called what is to be paid.
         """
         rows = sorted(self.last)
         wholes: dict[int, set[Decimal]] = {}
         parts: set[Decimal] = set()
+        overtaken: set[Decimal] = set()
         for place, row in enumerate(rows):
             sums = {Decimal(0)}
+            between: set[Decimal] = set()
             for earlier in reversed(rows[max(0, place - _STEPS) : place]):
                 said, amount = self.labels[earlier].keys(), self.last[earlier]
                 if not said.isdisjoint({"cash", "change", "paid"}) and said.isdisjoint({"disc", "round", "total"}):
                     break
-                if not said.isdisjoint({"total", "sub", "excl"}) and amount:
+                if not said.isdisjoint({"total", "sub", "excl", "incl"}) and amount:
                     made = {amount + more for more in sums if more}
                     wholes.setdefault(row, set()).update(made)
                     labelled = not self.labels[row].keys().isdisjoint({"total", "grand"})
                     if self.last[row] in made or (labelled and _slips(self.last[row], made)):
-                        parts.add(amount)
+                        parts |= {amount, *between}
+                        if self._final(row):
+                            overtaken |= {amount, *between} - self.settled - {self.last[row]}
+                    between.add(amount)
                 signs = (1, -1) if not said.isdisjoint({"disc", "round"}) else (1,)
                 sums = {more + sign * amount for more in sums for sign in signs}
-        return wholes, parts
+        return wholes, parts, overtaken
+
+    def _final(self, row: int) -> bool:
+        """Whether the amount of a row is what was paid, or is called what is to be paid."""
+        said = self.labels[row].keys()
+        return self.last[row] in self.settled or ("grand" in said and "change" not in said)
 
 
 def find_totals(layout: Layout, knowledge: Knowledge) -> Sequence[Candidate]:
@@ -183,6 +194,8 @@ def find_totals(layout: Layout, knowledge: Knowledge) -> Sequence[Candidate]:
     context = _Context(amounts)
     found = []
     for span, value in amounts.found:
+        if value in amounts.overtaken:
+            continue
         features = context.features(span, value)
         mends: list[Decimal] = []
         if features["own_total"] or features["own_grand"] or features["own_paid"]:

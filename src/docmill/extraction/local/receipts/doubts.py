@@ -23,6 +23,8 @@ _SHARPEST = 0.003
 _LETTERS = re.compile(r"[^\W\d_]+")
 _RUN_ON = re.compile(r"[A-Za-z]{3},?\d|\d[A-Za-z]{3}|[a-z.,;)][A-Z]|[,;][^\s\d]|[A-Za-z]{15}")
 """Where a space is missing, in most cases."""
+_NUMBERED = re.compile(r"(?:lot\s)?no[.:]", re.IGNORECASE)
+"""The beginning of an address."""
 
 
 def doubts(name: str, choice: Choice, layout: Layout, value: str, knowledge: Knowledge) -> Mapping[str, float]:
@@ -31,14 +33,13 @@ def doubts(name: str, choice: Choice, layout: Layout, value: str, knowledge: Kno
     if candidate is None:
         return {}
     found = _legible("page_legible", (word for piece in layout.pieces for word in piece.words))
+    clear = _legible("legible", (word for span in candidate.spans for word in span.piece.words))
     match name:
         case "company":
-            return found | _apart(choice, candidate) | _of_company(candidate)
+            return found | clear | _apart(choice, candidate) | _of_company(candidate)
         case "address":
-            clear = _legible("legible", (word for span in candidate.spans for word in span.piece.words))
             return found | clear | _apart(choice, candidate) | _of_address(candidate, value, speller(knowledge))
         case "total":
-            clear = _legible("legible", (word for span in candidate.spans for word in span.piece.words))
             return found | clear | _of_total(candidate, layout)
         case _:
             return found
@@ -68,12 +69,15 @@ def _of_company(candidate: Candidate) -> dict[str, float]:
 
 
 def _of_address(candidate: Candidate, value: str, known: Speller) -> dict[str, float]:
+    scored = any(word.score is not None for span in candidate.spans for word in span.piece.words)
     ends = [plain(span.text).rstrip()[-1:] for span in candidate.spans[:-1]]
     return {
         "open_joins": float(sum(end not in (",", ".") for end in ends)),
         "stops": float(min(5, value.count("."))),
         "run_on": float(min(4, len(_RUN_ON.findall(plain(candidate.raw))))),
         "torn_words": float(min(3, _torn(value, known))),
+        # `NO.8` and `NO. 8` are told apart by a gap that an OCR sees or does not.
+        "numbered": float(scored and _NUMBERED.match(value) is not None),
     }
 
 
