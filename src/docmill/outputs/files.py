@@ -49,9 +49,9 @@ def make_sure_of(folder: Path) -> None:
     """Make the folder and write a file in it, to know before the work whether that can be done."""
     try:
         made(folder)
-        trial = _beside(folder / "trial")
+        trial = _beside(folder / "trial", _UNLOCKED)
         trial.touch()
-        trial.unlink()
+        trial.unlink(missing_ok=True)
     except OSError as error:
         raise OutputUnwritable(
             f"Outputs cannot be written to {folder}: {error.strerror}. Name another folder, or mend its rights.",
@@ -103,7 +103,7 @@ def _put_whole(files: Sequence[tuple[Path, bytes]]) -> None:
 
 
 def _locked_beside(path: Path) -> tuple[int, Path]:
-    """A new file of our own beside the path. The lock says that we live: an attempt that died leaves an unlocked one."""
+    """A new file of our own beside the path. The lock says that we live: one that died leaves an unlocked file."""
     while True:
         temporary = _beside(path, _LOCKED)
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
