@@ -51,3 +51,28 @@ def test_what_holds_is_shown_with_where_it_comes_from(bare: Mill) -> None:
     }
     assert {"database_url", "output.atomic"} <= set(changed)
     assert "hidden" not in shown
+
+
+def test_mistakes_that_show_only_later_are_listed_with_the_others_each_with_its_line(bare: Mill) -> None:
+    bare.write(
+        "docmill.yaml",
+        "lease: {durration: 3}\n"
+        "output: {formats: json,xml}\n"
+        "schemas: [nowhere]\n"
+        "fields:\n"
+        "  invoice:\n"
+        "    totl: {required: true}\n"
+        "    total: {threshold: 7}\n"
+        "validation: {rules: {lines_ad_up: false}}\n",
+    )
+    told = bare("config", "check").out
+    for line, part in (
+        (1, "lease.durration"),
+        (2, "output.xml"),
+        (3, "schemas"),
+        (6, "fields.invoice.totl"),
+        (7, "fields.invoice.total.threshold"),
+        (8, "validation.rules.lines_ad_up"),
+    ):
+        assert f"docmill.yaml:{line}: {part}: " in told
+    assert "quote that" in told

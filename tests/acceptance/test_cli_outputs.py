@@ -61,7 +61,7 @@ def test_a_question_with_a_mistake_is_wrong_use(processed: Mill) -> None:
 def test_documents_are_exported_to_a_file_that_appears_whole(processed: Mill) -> None:
     out = processed.folder / "books.csv"
     answer = processed("export", "--out", str(out), "--json")
-    assert answer.data == {"file": str(out), "format": "csv", "rows": 2, "duplicates_left_out": 1}
+    assert answer.data == {"file": str(out), "format": "csv", "rows": 2, "left_out": 1}
     rows = list(csv.DictReader(io.StringIO(out.read_bytes().decode(), newline="")))
     assert {row["total"] for row in rows} == {paper.fields["total"] for paper in (INVOICE, OTHER)}
     assert not [path for path in processed.folder.iterdir() if path.name.endswith(".tmp")]
@@ -78,7 +78,7 @@ def test_an_export_in_parquet_can_be_asked_again(processed: Mill, tmp_path: Path
     import duckdb
 
     out = tmp_path / "books.parquet"
-    assert processed("export", "--out", str(out), "--duplicates").code == 0
+    assert processed("export", "--out", str(out), "--all").code == 0
     with duckdb.connect() as connection:
         assert connection.execute(f"SELECT count(*) FROM '{out}'").fetchone() == (3,)
 
@@ -91,3 +91,22 @@ def test_what_cannot_be_exported_is_wrong_use(processed: Mill, words: tuple[str,
 def test_only_what_came_in_since_is_exported(processed: Mill) -> None:
     assert len(processed("export", "--since", "1h").out.splitlines()) == 3
     assert len(processed("export", "--since", "2999-01-01").out.splitlines()) == 1
+
+
+def test_processing_again_changes_no_sum_and_failed_documents_are_listed(tmp_path: Path) -> None:
+    mill = Mill(folder=tmp_path, environment=environment(tmp_path)).having(DOCMILL_PLUGINS=None)
+    INVOICE.write(tmp_path / "inbox")
+    (tmp_path / "inbox" / "broken.pdf").write_bytes(b"%PDF-1.7 and nothing more")
+    for _ in range(2):
+        assert mill("process", "inbox").code == 1
+    (tmp_path / "docmill.yaml").write_text("fields: {invoice: {total: {threshold: 0.5}}}\n")
+    assert mill("process", "inbox").code == 1
+    summed = "SELECT currency, sum(total) AS total FROM invoices GROUP BY ALL"
+    assert [row["total"] for row in mill("query", summed, "--json").data["rows"]] == [INVOICE.fields["total"]]
+    listed = "SELECT status, count(*) AS n, count(*) FILTER (current) AS counted FROM documents GROUP BY ALL"
+    rows = {row["status"]: (row["n"], row["counted"]) for row in mill("query", listed, "--json").data["rows"]}
+    assert rows == {"completed": (2, 1), "duplicate": (1, 0), "failed": (3, 0)}
+    assert mill("query", "SELECT count(*) AS n FROM invoices", "--all", "--json").data["rows"] == [{"n": 3}]
+    exported = mill("export")
+    assert len(exported.out.splitlines()) == 2
+    assert "--all" in exported.err

@@ -83,11 +83,38 @@ def test_standard_input_is_a_document_and_a_model_can_be_asked(office: Mill) -> 
         (["process"], 2, "PATHS"),
         (["process", "papers", "--schema", "nonsense"], 2, "no field schema"),
         (["process", "papers", "--model", "nobody's"], 1, "whose model"),
-        (["process", "none.pdf"], 1, "file_not_found"),
+        (["process", "none.pdf", "papers"], 2, "no file or folder none.pdf"),
+        (["process", "papers", "--out", "slip.yaml"], 1, "cannot be written to slip.yaml"),
+        (["process", "papers", "--model", "nope:x"], 2, "no provider 'nope'"),
+        (["process", "papers", "--schema", "faulty.yaml"], 2, "numbr"),
+        (["documents", "show", "01a1"], 2, "6 digits or more"),
+        (["show", "bill.pdf", "--output", "page.jpg"], 2, "ends in .png"),
         (["documents", "show", "01a1e229"], 2, "no document"),
         (["documents", "expire"], 0, "0 originals expired"),
     ],
 )
 def test_what_cannot_be_done_is_said(office: Mill, arguments: list[str], code: int, said: str) -> None:
+    office.write("faulty.yaml", "fields: {weight: {type: numbr}}\n")
     answer = office(*arguments)
     assert (answer.code, said in answer.out + answer.err) == (code, True), answer
+
+
+def test_a_document_is_found_by_its_file(office: Mill) -> None:
+    (office.folder / "filed").mkdir()
+    (office.folder / "filed" / "a-bill.pdf").write_bytes(BILL)
+    (made,) = office("process", "filed", "--schema", "slip.yaml", "--json").data
+    for name in ("filed/a-bill.pdf", "a-bill.pdf"):
+        assert office("documents", "show", name, "--json").data["id"] == made["id"]
+    assert office("documents", "show", "another-bill.pdf").code == 2
+
+
+def test_a_mistake_in_the_settings_is_told_before_the_work_and_fails_no_document(office: Mill) -> None:
+    office.write("docmill.yaml", "fields: {invoice: {totl: {required: true}}, invoyce: {total: {pattern: '(['}}}\n")
+    before = office("documents", "list", "--json").data
+    answer = office("process", "papers", "--json")
+    (office.folder / "docmill.yaml").unlink()
+    assert (answer.code, answer.error["code"]) == (2, "settings_invalid")
+    assert {"fields.invoice.totl", "fields.invoyce"} <= {
+        mistake.partition(":")[0] for mistake in answer.error["details"]["mistakes"]
+    }
+    assert office("documents", "list", "--json").data == before

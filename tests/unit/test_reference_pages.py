@@ -104,7 +104,7 @@ def test_every_setting_is_documented_with_its_default() -> None:
         if line.startswith("| `"):
             name, variable, default, _ = (cell.strip() for cell in line.strip("|").split("|"))
             documented[words(name)[0]] = default
-            spelled = words(name)[0].replace("*", "ai").replace(".", "__").upper()
+            spelled = words(name)[0].replace("*", "name").replace(".", "__").upper()
             assert words(variable) == [f"DOCMILL_{spelled}"]
     expected = settings_of(Settings)
     expected["home"] = "`~/.docmill`"

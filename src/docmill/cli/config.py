@@ -3,13 +3,16 @@
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
 from docmill.cli.errors import EXIT_FAILED, WrongUse
 from docmill.cli.options import Json
 from docmill.cli.output import counted, print_json, print_table, printable
+
+if TYPE_CHECKING:
+    from docmill.settings import Settings
 
 app = App(name="config", help="Check the settings, and show what holds.")
 
@@ -23,22 +26,26 @@ File = Annotated[
 def check(file: File = None, /, *, json: Json = False) -> int:
     """Check the settings, the field schemas and whether they fit, and list every mistake.
 
-    Settings come first: schemas are looked at once the settings can be read. Exit code 1 if there is a mistake.
+    Each comes with its file and line where there is one. Exit code 1 if there is a mistake.
     """
     from docmill.bootstrap import schema_overrides
     from docmill.services.configuration import look_over
     from docmill.settings import SettingsInvalid, config_file, load_settings, unknown_variables
+    from docmill.settings.mending import located, mended_settings
 
     _use(file)
-    mistakes: tuple[str, ...]
+    mistakes: tuple[str, ...] = ()
     schemas: tuple[str, ...] = ()
+    settings: Settings | None
     try:
         settings = load_settings()
     except SettingsInvalid as error:
         mistakes = error.details.get("mistakes") or (error.message,)  # type: ignore[assignment]
-    else:
+        settings = mended_settings()
+    if settings is not None:
         looked = look_over(settings, schema_overrides(settings))
-        schemas, mistakes = looked.schemas, looked.mistakes
+        schemas, mistakes = looked.schemas, (*mistakes, *looked.mistakes)
+    mistakes = located(mistakes)
     place = config_file()
     source = str(place) if place.is_file() else None
     strange = unknown_variables()

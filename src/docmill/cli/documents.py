@@ -1,6 +1,10 @@
 """`docmill documents`: list, show, expire."""
 
-from typing import Annotated
+import sys
+from collections.abc import Sequence
+from shutil import get_terminal_size
+from textwrap import fill
+from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 
@@ -10,7 +14,7 @@ from docmill.model.documents import DocumentStatus
 
 app = App(name="documents", help="Look at documents and what was found in them.")
 
-DocumentId = Annotated[str, Parameter(name="DOCUMENT", help="The document's id, or its first digits.")]
+DocumentId = Annotated[str, Parameter(name="DOCUMENT", help="The document's id, its first digits, or its file.")]
 
 
 @app.command(name="list")
@@ -26,28 +30,54 @@ def list_documents(
     """List documents, the newest first."""
     from docmill.cli.opening import opened
     from docmill.cli.output import record
+    from docmill.cli.process_text import without_folder
+    from docmill.services.workers import alive_workers
 
     with opened() as installation:
         documents = installation.documents
         before = None if after is None else documents.find_id(after)
         found = documents.list(status=status, before=before, limit=limit)
+        unfinished = sum(not each.status.finished for each in found)
+        idle = unfinished and not alive_workers(installation.database)
     if json:
         print_json([record(each) for each in found])
         return 0
+    # With their folders, unless all are in one: names may repeat in others.
+    files = without_folder([each.source or each.file_name for each in found])
+    narrow = sys.stdout.isatty() and get_terminal_size().columns < _FOR_ALL
+    ids = _shortened([each.id for each in found]) if narrow else [each.id for each in found]
     rows = [
         (
-            each.id,
+            name,
             styled(each.status.value),
-            each.file_name,
+            file,
             each.error_code or each.document_type or "",
             "" if each.confidence is None else f"{each.confidence:.0%}",
-            when(each.created_at),
+            *(() if narrow else (when(each.created_at),)),
         )
-        for each in found
+        for name, file, each in zip(ids, files, found, strict=True)
     ]
-    print_table(("DOCUMENT", "STATUS", "FILE", "TYPE", "SURE", "CREATED"), rows, give_way=("FILE", "TYPE", "CREATED"))
+    heads = ("DOCUMENT", "STATUS", "FILE", "TYPE", "SURE", *(() if narrow else ("CREATED",)))
+    print_table(heads, rows, give_way=("FILE", "TYPE"))
     note_page(len(found), limit, found[-1].id if found else None)
+    if idle:
+        told = f"{counted(unfinished, 'document')} not done, and nobody works on them"
+        print(f"note: {told}: run the same `docmill process` again, or `docmill worker`.", file=sys.stderr)
     return 0
+
+
+_FOR_ALL = 120
+"""Columns of a terminal from which on whole ids and times stand in the list."""
+_SHORT = (18, 23)
+"""Characters of an id: up to its third or fourth dash."""
+
+
+def _shortened(ids: Sequence[str]) -> list[str]:
+    """As much of each as tells it from the others; the first digits are enough wherever one is asked for."""
+    for length in _SHORT:
+        if len({each[:length] for each in ids}) == len(ids):
+            return [each[:length] for each in ids]
+    return list(ids)
 
 
 @app.command
@@ -84,11 +114,22 @@ def show(document: DocumentId, /, *, json: Json = False) -> int:
             print_table([column.upper() for column in columns], cells, give_way=[column.upper() for column in columns])
     if record["checks"]:
         print()
-        judged = [
-            (each["name"], styled("ok" if each["passed"] else "fail"), each["message"]) for each in record["checks"]
-        ]
-        print_table(("CHECK", "", "FOUND"), judged, give_way=("FOUND",))
+        _print_checks(record["checks"])
+    for note in record["notes"]:
+        print(f"note: {printable(note)}")
     return 0
+
+
+def _print_checks(checks: Sequence[dict[str, Any]]) -> None:
+    """Each with all that it says, on as many lines as that takes: why one failed is what people look for."""
+    if not sys.stdout.isatty():
+        judged = [(each["name"], styled("ok" if each["passed"] else "fail"), each["message"]) for each in checks]
+        print_table(("CHECK", "", "FOUND"), judged)
+        return
+    width = get_terminal_size().columns
+    for each in checks:
+        line = f"{'ok  ' if each['passed'] else 'fail'} {each['name']}: {printable(each['message'])}"
+        print(fill(line, width, subsequent_indent="     "))
 
 
 def _where(field: dict[str, object]) -> str:

@@ -13,7 +13,7 @@ EXIT_WRONG_USE = 2
 EXIT_INTERRUPTED = 130
 EXIT_PIPE = 141
 
-_WRONG_USE_CODES = frozenset({"settings_invalid", "template_invalid", "plugin_invalid"})
+_WRONG_USE_CODES = frozenset({"settings_invalid", "template_invalid", "plugin_invalid", "schema_invalid"})
 """By code, not by class: importing the classes would import what they live with."""
 
 

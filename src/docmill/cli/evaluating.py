@@ -98,6 +98,7 @@ def processed_in(
 ) -> "Processed":
     """Every document of the folder through the shipped template, both cores at work."""
     from docmill.bootstrap import open_app
+    from docmill.cli.opening import check_demands, model_named
     from docmill.cli.process_text import progress_shown
     from docmill.documents.intake import Source
     from docmill.extraction.schema import FieldSchema, load_schema
@@ -108,11 +109,13 @@ def processed_in(
     found: dict[str, Outcome] = {}
     schemas: dict[str, FieldSchema] = {}
     folders = settings.schema_folders
+    check_demands(settings, schema)
     with open_app(settings) as installation, alongside(installation.worker()) as worker:
         processing, documents = installation.processing, installation.documents
         template = processing_template(installation.templates, installation.catalogue)
+        named = None if model is None else model_named(installation, model)
         for asked, rows in by_schema(folder, schema).items():
-            order = order_of(schema=asked, model=model, out=None, blobs=installation.blobs, folders=folders)
+            order = order_of(schema=asked, model=named, out=None, blobs=installation.blobs, folders=folders)
             inputs = [Source(path=folder.file(row), shown=row.file) for row in rows]
             run = processing.open_run([str(source.path) for source in inputs], order)
             with progress_shown(quiet=quiet) as watch:
@@ -126,7 +129,7 @@ def processed_in(
                     error=None if record.error_code is None else (record.error_code, record.error_message or ""),
                     reading=documents.reading(record) if readings else None,
                 )
-                if extraction is not None and extraction.schema not in schemas:
+                if extraction is not None and extraction.schema and extraction.schema not in schemas:
                     schemas[extraction.schema] = load_schema(asked or extraction.schema, folders)
     return Processed(documents=found, schemas=schemas)
 
@@ -182,7 +185,14 @@ def _print(summary: "Summary") -> None:
 
 def _told(summary: "Summary") -> str:
     """The figures in words, for whoever does not live with them."""
-    parts = [f"{counted(summary.documents, 'document')}: {summary.micro:.1%} of the labelled values are right"]
+    count = counted(summary.documents, "document")
+    if summary.micro_visible is None:
+        parts = [f"{count}: {summary.micro:.1%} of the labels are right"]
+    else:
+        parts = [
+            f"{count}: {summary.micro_visible:.1%} of the values that can be seen on the page are right, "
+            f"{summary.micro:.1%} of all labels"
+        ]
     if summary.failed:
         parts.append(f"{counted(summary.failed, 'document')} could not be read")
     if summary.threshold_99 is None:
@@ -190,7 +200,7 @@ def _told(summary: "Summary") -> str:
     else:
         parts.append(
             f"{summary.straight_through_99:.0%} of the documents could pass untouched: "
-            f"from confidence {summary.threshold_99:.2f} on, 99 % of values are right"
+            f"from confidence {summary.threshold_99:.2f} on, 99 % of the values that can be seen are right"
         )
     return "; ".join(parts) + "."
 

@@ -30,11 +30,17 @@ def export(
         str | None, Parameter(metavar="TIME", help="Only documents that came in since: 2026-11-01, 7d, 12h.")
     ] = None,
     items: Annotated[bool, Parameter(negative="", help="A row for each line item instead of each document.")] = False,
-    duplicates: Annotated[bool, Parameter(negative="", help="Also documents that are copies of others.")] = False,
+    everything: Annotated[
+        bool,
+        Parameter(name="--all", negative="", help="Also copies, replaced results, and what nothing was found in."),
+    ] = False,
     from_: From = None,
     json: Json = False,
 ) -> int:
-    """Write what was read from documents to one file: CSV, JSON, JSON lines or Parquet."""
+    """Write what was read from documents to one file: CSV, JSON, JSON lines or Parquet.
+
+    Each document is written once for each schema, by its newest result.
+    """
     from docmill.bootstrap import output_settings
     from docmill.cli.opening import read_settings
     from docmill.outputs.exporting import Choice, Export, ExportFormat
@@ -50,21 +56,24 @@ def export(
     places = output_settings(settings).into(from_)
     connection = gather(places, settings.home / "cache" / "outputs", note_reading)
     try:
-        choice = Choice(schema=schema, since=moment, items=items, duplicates=duplicates)
+        choice = Choice(schema=schema, since=moment, items=items, duplicates=everything)
         chosen = Export(connection, choice, places.schema_folders)
         rows, left_out = chosen.count(), chosen.left_out()
         _write(chosen, form, out)
     finally:
         connection.close()
     if json:
-        print_json({"file": str(out), "format": form.value, "rows": rows, "duplicates_left_out": left_out})
+        print_json({"file": str(out), "format": form.value, "rows": rows, "left_out": left_out})
     else:
         what = counted(rows, "line item" if items else "document")
         place = f" written to {out}" if out is not None else ""
         print(f"{what}{place}.", file=sys.stderr)
         if left_out:
-            copies = counted(left_out, "duplicate")
-            print(f"note: {copies} left out; with --duplicates they are written too.", file=sys.stderr)
+            print(
+                f"note: {counted(left_out, 'document')} left out: copies, replaced results, or nothing was found in "
+                "them; --all writes them too.",
+                file=sys.stderr,
+            )
     return 0
 
 

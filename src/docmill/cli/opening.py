@@ -24,6 +24,33 @@ def read_settings() -> "Settings":
     return settings
 
 
+def check_demands(settings: "Settings", schema: str | None = None) -> None:
+    """Whether what the settings ask of fields and rules fits the schemas: a mistake here would fail every document."""
+    from docmill.bootstrap import schema_overrides
+    from docmill.services.configuration import look_over
+    from docmill.settings import SettingsInvalid
+
+    mistakes = look_over(settings, schema_overrides(settings), asked=schema).mistakes
+    if mistakes:
+        listed = "\n".join(f"  {mistake}" for mistake in mistakes)
+        raise SettingsInvalid(f"What is set does not fit; nothing was processed:\n{listed}", mistakes=mistakes)
+
+
+def model_named(app: "App", name: str) -> str:
+    """The model that a name means, as `provider:model`; an error if nobody here can ask it."""
+    from docmill.bootstrap import askable
+    from docmill.model.errors import InvalidInput
+
+    target = askable(app.settings, name)
+    known = app.registry.providers
+    if target.provider not in known:
+        raise InvalidInput(
+            f"There is no provider {target.provider!r} for the model {name!r}. There are: {', '.join(sorted(known))}; "
+            "ai.providers adds others."
+        )
+    return str(target)
+
+
 @contextmanager
 def opened(*, check_schema: bool = True) -> Iterator["App"]:
     """The installation, its database at the schema of this release."""

@@ -129,6 +129,17 @@ def _narrowed(widths: Sequence[int], giving: Sequence[int], room: int) -> list[i
     return fitted
 
 
+def fitting(heads: Sequence[str], rows: Sequence[Sequence[str]], *, least: int = 12) -> int:
+    """How many columns from the left fit the terminal, each with so many characters at least, or all that it has."""
+    room, kept = console(sys.stdout).width, 0
+    for place, head in enumerate(heads):
+        room -= min(least, max([len(head), *(len(row[place]) for row in rows)])) + _GAP
+        if room < 0:
+            break
+        kept += 1
+    return max(1, kept)
+
+
 def styled(word: str) -> "Text":
     """A status in its colour."""
     from rich.text import Text

@@ -1,5 +1,6 @@
 """`docmill process`: documents in, data out."""
 
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -7,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from docmill.cli.options import Json
+from docmill.cli.output import counted
 from docmill.cli.sources import STDIN
 
 if TYPE_CHECKING:
     from docmill.bootstrap import App as Installation
-    from docmill.services.processing import Entry
+    from docmill.services.processing import Entry, Progress
 
 
 def process(
@@ -37,22 +39,26 @@ def process(
     same command goes on where it was. Bytes that were processed before are not processed again (status duplicate).
     Exits with 1 if any document failed.
     """
-    from docmill.bootstrap import askable, retry_policy, schema_overrides
+    from docmill.bootstrap import retry_policy, schema_overrides
     from docmill.cli.errors import WrongUse
-    from docmill.cli.opening import opened
+    from docmill.cli.opening import check_demands, model_named, opened
     from docmill.cli.process_text import print_records, print_results, progress_shown
     from docmill.documents import intake
     from docmill.extraction.models import fingerprint
+    from docmill.outputs.files import make_sure_of
     from docmill.services.ordering import order_of, processing_template
     from docmill.workers.process import alongside
 
     if not paths:
         raise WrongUse("Name files or folders, or - for standard input: docmill process invoices/")
     named = [intake.STDIN if path == STDIN else path for path in paths]
+    if missing := intake.absent(named):
+        raise WrongUse(f"There is no file or folder {', '.join(missing)}. Correct the path; nothing was processed.")
     with opened() as installation:
+        check_demands(installation.settings, schema)
         order = order_of(
             schema=schema,
-            model=None if model is None else str(askable(installation.settings, model)),
+            model=None if model is None else model_named(installation, model),
             out=out,
             blobs=installation.blobs,
             folders=installation.settings.schema_folders,
@@ -62,12 +68,28 @@ def process(
         template = processing_template(
             installation.templates, installation.catalogue, retry_policy(installation.settings)
         )
-        own = (installation.settings.home, out or installation.document_work.outputs.root)
-        inputs = list(intake.sources(named, besides=own))
+        target = out or installation.document_work.outputs.root
+        make_sure_of(target)
+        inputs = list(intake.sources(named, besides=(installation.settings.home, target)))
+        if not inputs and not json:
+            print("No files were found there. Hidden files are passed over unless they are named.", file=sys.stderr)
+            return 0
         processing = installation.processing
         run_id = processing.open_run(named, order)
-        with progress_shown(quiet=json) as watch, alongside(installation.worker()) as worker:
-            entries = processing.run(run_id, inputs, order, template.id, watch=watch, check=worker.check)
+        done = 0
+
+        def note(progress: "Progress") -> None:
+            nonlocal done
+            done = progress.done
+            watch(progress)
+
+        try:
+            with progress_shown(quiet=json) as watch, alongside(installation.worker()) as worker:
+                entries = processing.run(run_id, inputs, order, template.id, watch=note, check=worker.check)
+        except KeyboardInterrupt:
+            told = f"{done} of {counted(len(inputs), 'document')}"
+            print(f"Interrupted: {told} done. The same command goes on from here.", file=sys.stderr)
+            raise
         processing.close_run(run_id)
         records = _records(installation, entries)
         failed = print_records(records) if json else print_results(records)

@@ -21,9 +21,7 @@ _NUMBERS = ("invoice_number", "receipt_number", "number")
 _DATES = ("issue_date", "date", "invoice_date")
 _TOTALS = ("total", "amount_due", "total_amount")
 _LONGEST_FILE = 100
-"""Characters of a file in a table that is piped."""
-_WIDEST = 32
-"""Characters of a value in the table."""
+"""Characters of a file, or of who sent it, in a table that is piped."""
 
 
 def document_record(
@@ -88,7 +86,10 @@ def print_results(records: Iterable[dict[str, Any]]) -> int:
     return failed
 
 
-_HEADS = ("FILE", "STATUS", "TYPE", "FROM", "NUMBER", "DATE", "TOTAL", "SURE", "ID", "")
+_HEADS = ("FILE", "STATUS", "TYPE", "FROM", "NUMBER", "DATE", "TOTAL", "SURE", "ID", "NOTE")
+_GIVE_WAY = ("FILE", "FROM", "NUMBER")
+_NEEDED = 20
+"""Characters of a file that a narrow terminal shows before it shows anything of who sent it, or its number."""
 _FOR_THE_ID = 150
 """Columns of a terminal from which on the ids stand in the table: they are long, and the values matter more."""
 
@@ -96,19 +97,36 @@ _FOR_THE_ID = 150
 def _print_rows(rows: Sequence[Sequence[Any]]) -> None:
     """In a pipe, a line each. In a terminal, remarks stand below the table, where they can be read to their end."""
     if not sys.stdout.isatty():
-        print_table(_HEADS, [(_cut(str(row[0])), *row[1:]) for row in rows])
+        print_table(
+            _HEADS, [(*(_cut(part) if isinstance(part, str) else part for part in row[:-1]), row[-1]) for row in rows]
+        )
         return
     width = get_terminal_size().columns
-    shown = len(_HEADS) - (1 if width >= _FOR_THE_ID else 2)
-    files = _without_folder([str(row[0]) for row in rows])
-    shortened = [(file, *row[1:shown]) for file, row in zip(files, rows, strict=True)]
-    print_table(_HEADS[:shown], shortened, give_way=("FILE", "FROM", "NUMBER"))
+    files = without_folder([str(row[0]) for row in rows])
+    cells = [(file, *row[1:]) for file, row in zip(files, rows, strict=True)]
+    places = _fitting(cells, width)
+    print_table([_HEADS[at] for at in places], [[row[at] for at in places] for row in cells], give_way=_GIVE_WAY)
     for file, remark in [
         (printable(file), printable(row[-1])) for file, row in zip(files, rows, strict=True) if row[-1]
     ]:
-        sys.stdout.write(fill(f"{file}: {remark}", width, initial_indent="- ", subsequent_indent="  ") + "\n")
-    if rows and shown < len(_HEADS) - 1:
-        sys.stdout.write("`docmill documents list` tells their ids, and `docmill show ID` draws a page.\n")
+        # What is a copy says its status; a line for each would bury those that say what went wrong.
+        if not remark.startswith(_COPY):
+            sys.stdout.write(fill(f"{file}: {remark}", width, initial_indent="- ", subsequent_indent="  ") + "\n")
+    if rows and _HEADS.index("ID") not in places:
+        sys.stdout.write("`docmill documents show FILE` tells all of one, `docmill show FILE` draws it.\n")
+
+
+def _fitting(rows: Sequence[Sequence[Any]], width: int) -> list[int]:
+    """Which columns are shown: the file must be known, so where it is narrow, sender and number are left out."""
+    left_out = {"NOTE"} | ({"ID"} if width < _FOR_THE_ID else set())
+    longest = [max([len(head), *(len(row[at]) for row in rows)]) for at, head in enumerate(_HEADS)]
+    for head in ("FROM", "NUMBER"):
+        giving = [at for at, name in enumerate(_HEADS) if name in _GIVE_WAY and name not in left_out]
+        whole = sum(longest[at] + 2 for at, name in enumerate(_HEADS) if at not in giving and name not in left_out)
+        if (width - whole) // len(giving) - 2 >= min(_NEEDED, longest[0]):
+            break
+        left_out.add(head)
+    return [at for at, name in enumerate(_HEADS) if name not in left_out]
 
 
 def _cut(file: str) -> str:
@@ -119,7 +137,7 @@ def _cut(file: str) -> str:
     return f"{file[: half - 1]}…{file[-half:]}"
 
 
-def _without_folder(files: Sequence[str]) -> list[str]:
+def without_folder(files: Sequence[str]) -> list[str]:
     """The files without the folder that all of them are in: it says nothing, and takes the room of what does."""
     folders = {dirname(file) for file in files}
     if len(files) < 2 or len({isabs(folder) for folder in folders}) > 1:
@@ -136,21 +154,34 @@ def _row(record: dict[str, Any]) -> Sequence[Any]:
     if record["error"] is not None:
         remark = f"{record['error']['code']}: {record['error']['message']}"
     elif record["duplicate_of"] is not None:
-        remark = f"duplicate of {record['duplicate_of']}"
-    elif broken := [check["name"] for check in record["checks"] if not check["passed"]]:
-        remark = "does not hold: " + ", ".join(broken)
+        remark = f"{_COPY}{record['duplicate_of']}"
+    elif broken := [check for check in record["checks"] if not check["passed"]]:
+        remark = "does not hold: " + _named(broken)
+    elif record["status"] == DocumentStatus.COMPLETED.value and record["schema"] is None:
+        remark = "nothing extracted: it is of no known type; --schema NAME reads it all the same"
     return (
         record["file"],
         styled(record["status"]),
         record["document_type"] or "",
-        _first(fields, _PARTIES)[:_WIDEST],
-        _first(fields, _NUMBERS)[:_WIDEST],
+        _first(fields, _PARTIES),
+        _first(fields, _NUMBERS),
         _first(fields, _DATES),
         f"{total} {currency}".strip() if total else "",
         "" if sure is None else f"{sure:.0%}",
         record["id"],
         remark,
     )
+
+
+_COPY = "duplicate of "
+
+
+def _named(checks: Sequence[Mapping[str, Any]]) -> str:
+    """Checks that failed, by name; one that many fields are put to with those fields: `required (total, currency)`."""
+    by_name: dict[str, list[str]] = {}
+    for check in checks:
+        by_name.setdefault(check["name"], []).extend(check["fields"])
+    return ", ".join(f"{name} ({', '.join(dict.fromkeys(of))})" if of else name for name, of in by_name.items())
 
 
 def _first(fields: dict[str, Any], names: Sequence[str]) -> str:

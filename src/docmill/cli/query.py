@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter, validators
 
 from docmill.cli.options import MOST_LISTED, Json
-from docmill.cli.output import counted, print_json, print_table, printable
+from docmill.cli.output import counted, fitting, print_json, print_table, printable
 
 if TYPE_CHECKING:
     from docmill.outputs.querying import Answer
     from docmill.outputs.tables import View
+    from docmill.settings import Settings
 
 From = Annotated[
     Path | None,
@@ -24,6 +25,12 @@ From = Annotated[
     ),
 ]
 """Which outputs are meant."""
+Everything = Annotated[
+    bool,
+    Parameter(
+        name="--all", negative="", help="Also copies, and results that a later one replaced; sums count them again."
+    ),
+]
 _LONGEST = 200
 """Characters of a value in a table."""
 
@@ -36,19 +43,23 @@ def query(
     limit: Annotated[
         int, Parameter(metavar="N", help="At most this many rows.", validator=validators.Number(gte=1, lte=MOST_LISTED))
     ] = 1000,
+    everything: Everything = False,
     json: Json = False,
 ) -> int:
     """Ask the outputs in SQL (DuckDB's); without SQL, list what can be asked.
 
-    Tables: documents, invoices, receipts (and one for each schema of yours), line_items, tax_lines, fields. Nothing is
-    changed, and nothing but the outputs can be reached.
+    Tables: documents, invoices, receipts (and one for each schema of yours), line_items, tax_lines, fields. In
+    `documents` every document has a row, failed ones too; the others have each document once, by its newest result.
+    Nothing is changed, and nothing but the outputs can be reached.
     """
     from docmill.bootstrap import output_settings
     from docmill.cli.opening import read_settings
     from docmill.outputs.querying import Outputs
 
     settings = read_settings()
-    with Outputs(output_settings(settings).into(from_), settings.home / "cache" / "outputs", note_reading) as outputs:
+    without = _without_outputs(settings) if from_ is None else ()
+    places, cache = output_settings(settings).into(from_), settings.home / "cache" / "outputs"
+    with Outputs(places, cache, note_reading, without=without, everything=everything) as outputs:
         if sql is None:
             _print_views(outputs.views, as_json=json)
             return 0
@@ -67,6 +78,19 @@ def query(
     return 0
 
 
+def _without_outputs(settings: "Settings") -> "Sequence[dict[str, object]]":
+    """Documents that only the database knows."""
+    from docmill.bootstrap import open_app
+
+    if not settings.home.is_dir():
+        return ()
+    with open_app(settings, check_schema=False) as installation:
+        if installation.revision() is None:
+            return ()
+    with open_app(settings) as installation:
+        return installation.documents.without_outputs()
+
+
 def note_reading(count: int) -> None:
     """Said before a wait."""
     print(f"Reading {counted(count, 'new output')}; the next time it will be quick.", file=sys.stderr)
@@ -75,8 +99,13 @@ def note_reading(count: int) -> None:
 def _print(answer: "Answer") -> None:
     if answer.rows:
         heads = [name for name, _ in answer.columns]
-        texts = [name for name, kind in answer.columns if kind == "VARCHAR" or not kind.isupper()]
-        print_table(heads, [[_shown(value) for value in row] for row in answer.rows], give_way=texts)
+        rows = [[_shown(value) for value in row] for row in answer.rows]
+        kept = fitting(heads, rows) if sys.stdout.isatty() else len(heads)
+        texts = [name for name, kind in answer.columns[:kept] if kind == "VARCHAR" or not kind.isupper()]
+        print_table(heads[:kept], [row[:kept] for row in rows], give_way=texts)
+        if kept < len(heads):
+            left = ", ".join(heads[kept:])
+            print(f"note: too narrow for {left}; name the columns you want, or take --json.", file=sys.stderr)
     else:
         print("No rows.", file=sys.stderr)
     if not answer.complete:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter, validators
 
+from docmill.cli.errors import WrongUse
 from docmill.cli.options import Json
 from docmill.cli.output import print_json
 
@@ -14,12 +15,13 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\
 Examples:
+  docmill show inbox/bill.pdf                  by its file
   docmill show 0199c3                          its first page, as 0199c3….png
   docmill show 0199c3 --page 2 --output p2.png"""
 
 
 def show(
-    document: Annotated[str, Parameter(name="DOCUMENT", help="The document's id, or its first digits.")],
+    document: Annotated[str, Parameter(name="DOCUMENT", help="The document's id, its first digits, or its file.")],
     /,
     *,
     page: Annotated[int, Parameter(metavar="N", help="Which page, from 1.", validator=validators.Number(gte=1))] = 1,
@@ -34,16 +36,17 @@ def show(
     on this page is listed too. Prints the name of the PNG.
     """
     from docmill.cli.opening import opened
+    from docmill.outputs.files import put
     from docmill.services.showing import draw
 
+    if output is not None and output.suffix.lower() != ".png":
+        raise WrongUse(f"The picture is a PNG: name a file that ends in .png, such as {output.with_suffix('.png')}.")
     with opened() as installation:
         documents = installation.documents
         record = documents.get(documents.find_id(document))
         drawing: Drawing = draw(documents, record, installation.blobs, page=page)
     target = output or Path(f"{record.id}-{page}.png")
-    written = target.with_name(f".{target.name}.part")
-    written.write_bytes(drawing.png)
-    written.replace(target)
+    put([(target, drawing.png)])
     if json:
         print_json(
             {"file": str(target), "document": record.id, "page": page, "pages": drawing.pages, "marks": drawing.marks}

@@ -175,7 +175,7 @@ def _claims(result: Result, home: Path) -> Iterator[Claim]:
     yield Claim(
         name="named_error",
         kept=bool(error.get("code") and error.get("message")),
-        text=f"error: {BROKEN} is {error.get('code')}: {str(error.get('message'))[:90]}",
+        text=f"error: {BROKEN} is {error.get('code')}: {error.get('message')}",
     )
     files = [path for row in result.rows.values() for path in row.get("outputs") or ()]
     yield Claim(

@@ -73,6 +73,22 @@ def sources(paths: Iterable[str], *, besides: Iterable[Path] = ()) -> Iterator[S
                 yield source
 
 
+def absent(paths: Iterable[str]) -> list[str]:
+    """Those of the arguments that name nothing at all: a slip of the keyboard is no document."""
+    return [storable(path) for path in paths if path != STDIN and not _exists(path)]
+
+
+def _exists(path: str) -> bool:
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return False
+    except OSError:
+        # It may be there, and the reason why it cannot be read is told with it.
+        return True
+    return True
+
+
 def _named_by(path: str, own: frozenset[str]) -> Iterator[Source]:
     if path == STDIN:
         yield Source(path=None, shown=STDIN)

@@ -21,9 +21,12 @@ _XML_STARTS = (b"<?xml", b"<", b"\xef\xbb\xbf<", b"\xff\xfe<\x00", b"\xfe\xff\x0
 
 _HTML_STARTS = ("<!doctype html", "<html", "<head", "<body", "<script")
 
+_ZIP = b"PK\x03\x04"
+_ARCHIVES = (_ZIP, b"PK\x05\x06", b"PK\x07\x08", b"\x1f\x8b", b"7z\xbc\xaf", b"Rar!")
 _WHAT_IT_IS: tuple[tuple[bytes, str], ...] = (
     (b"PK\x03\x04", "a zip archive that is not an EPUB"),
     (b"PK\x05\x06", "an empty zip archive"),
+    (b"PK\x07\x08", "a zip archive in parts"),
     (b"\xd0\xcf\x11\xe0", "an old Office document"),
     (b"MZ", "a program"),
     (b"\x7fELF", "a program"),
@@ -48,9 +51,11 @@ def sniff(data: bytes) -> Format:
         return Format.WEBP
     if _is_bmp(data):
         return Format.BMP
-    if data.startswith(b"PK\x03\x04") and _is_epub(data):
-        return Format.EPUB
-    if b"%PDF-" in data[: _PDF_SEARCH + 5]:
+    if data.startswith(_ARCHIVES):
+        # Whatever lies in an archive is not what the file is: a PDF that is only stored in it can be seen from outside.
+        if data.startswith(_ZIP) and _is_epub(data):
+            return Format.EPUB
+    elif b"%PDF-" in data[: _PDF_SEARCH + 5]:
         return Format.PDF
     if _is_xml(data):
         return Format.XML

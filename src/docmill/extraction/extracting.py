@@ -13,7 +13,7 @@ from typing import Any
 from docmill.documents.reading import Reading
 from docmill.extraction import models as stored
 from docmill.extraction.checks import check
-from docmill.extraction.classification import Classified, classify
+from docmill.extraction.classification import Classified, DocumentType, classify
 from docmill.extraction.confidence import calibrated
 from docmill.extraction.extent import edges
 from docmill.extraction.models import Models
@@ -23,6 +23,9 @@ from docmill.extraction.schema import FieldSchema, load_schema
 
 LEARNED = ("receipt", "invoice")
 """Schemas that the local reader has learned; one's own of such a name may have other fields besides."""
+_SURELY_OTHER = 0.8
+"""Confidence from which on a document of no named type is none, whatever a reader would find in it."""
+NOTHING = "It is none of the types that are known, so nothing was extracted. Name a schema to read it all the same."
 Options = Mapping[str, Any]
 """Plain data, so that it can be sent to a child: `models`, the folder of learned sets; `schemas`, folders in which
 schemas are looked for first; `tolerance`, of rules that name none; `overrides`, what this installation asks of fields
@@ -38,15 +41,32 @@ def extract(
 ) -> Extraction:
     """The fields of a document, without asking a model.
 
-    `schema` is one, or the name or path of one; None: the type of the document decides.
+    `schema` is one, or the name or path of one; None: the type of the document decides, and one that is of no type is
+    not read as an invoice just because nothing else is left.
     """
     options = options or {}
     models = models or models_in(options)
     kind, chosen = recognise(reading, schema, options, models=models)
+    may_be_nothing = schema is None and kind.type is DocumentType.OTHER
+    if may_be_nothing and kind.confidence >= _SURELY_OTHER:
+        return _nothing(kind)
     found = read(reading, chosen, models)
+    if may_be_nothing and not set(chosen.required) <= {*found.fields, *found.rows}:
+        return _nothing(kind)
     if found.reader is not Reader.EINVOICE:
         found = replace(found, document_type=kind.type.value, type_confidence=kind.confidence)
     return finish(found, reading, chosen, options, models=models)
+
+
+def _nothing(kind: Classified) -> Extraction:
+    return Extraction(
+        schema="",
+        schema_version="",
+        reader=Reader.LOCAL,
+        document_type=kind.type.value,
+        type_confidence=kind.confidence,
+        notes=(NOTHING,),
+    )
 
 
 def recognise(

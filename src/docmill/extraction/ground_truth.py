@@ -7,7 +7,7 @@ field schema to read it by. Whatever else a row holds is left alone.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
@@ -43,8 +43,13 @@ class Labelled:
         return self.visible.get(name, False) if self.visible else True
 
 
-def read_labels(text: str, source: str = FILE_NAME) -> tuple[Labelled, ...]:
-    """The rows of a file of labels, in order; LabelsInvalid names every line that is wrong."""
+def read_labels(
+    text: str, source: str = FILE_NAME, *, exists: Callable[[str], bool] = lambda file: True
+) -> tuple[Labelled, ...]:
+    """The rows of a file of labels, in order; LabelsInvalid names every line that is wrong.
+
+    `exists` says whether the document of a row is there.
+    """
     rows: list[Labelled] = []
     faults: list[str] = []
     seen: dict[str, int] = {}
@@ -55,6 +60,8 @@ def read_labels(text: str, source: str = FILE_NAME) -> tuple[Labelled, ...]:
             row = _row(line, number)
             if row.file in seen:
                 raise ValueError(f"{row.file} has a row already, in line {seen[row.file]}")
+            if not exists(row.file):
+                raise ValueError(f"there is no file {row.file}; add it or remove the row")
         except ValueError as error:
             faults.append(f"{source}:{number}: {error}")
             continue

@@ -132,7 +132,7 @@ class Extraction:
     """All fields of one document."""
 
     schema: str
-    """Name of the field schema."""
+    """Name of the field schema; empty if nothing was looked for."""
     schema_version: str
     reader: Reader
     document_type: str
@@ -150,8 +150,8 @@ class Extraction:
     def as_json(self) -> dict[str, Any]:
         """For a checkpoint or an answer."""
         return {
-            "schema": self.schema,
-            "schema_version": self.schema_version,
+            "schema": self.schema or None,
+            "schema_version": self.schema_version or None,
             "reader": self.reader.value,
             "document_type": self.document_type,
             "type_confidence": round(self.type_confidence, 4),
@@ -164,7 +164,7 @@ class Extraction:
                 {"name": check.name, "passed": check.passed, "message": check.message, "fields": list(check.fields)}
                 for check in self.checks
             ],
-            "confidence": round(self.confidence, 4),
+            "confidence": round(self.confidence, 4) if self.schema else None,
             "notes": list(self.notes),
         }
 
@@ -172,8 +172,8 @@ class Extraction:
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """What `as_json` wrote."""
         return cls(
-            schema=data["schema"],
-            schema_version=data["schema_version"],
+            schema=data["schema"] or "",
+            schema_version=data["schema_version"] or "",
             reader=Reader(data["reader"]),
             document_type=data["document_type"],
             type_confidence=data["type_confidence"],
@@ -183,7 +183,7 @@ class Extraction:
                 for name, rows in data["rows"].items()
             },
             checks=tuple(Check(**{**check, "fields": tuple(check["fields"])}) for check in data["checks"]),
-            confidence=data["confidence"],
+            confidence=data["confidence"] or 0.0,
             notes=tuple(data["notes"]),
         )
 

@@ -22,6 +22,8 @@ class DocumentStatus(StrEnum):
 
 FINISHED_DOCUMENTS = frozenset({DocumentStatus.COMPLETED, DocumentStatus.FAILED, DocumentStatus.DUPLICATE})
 
+WITH_OUTPUTS = frozenset({DocumentStatus.COMPLETED, DocumentStatus.DUPLICATE})
+
 # Back from the end only by a retry of the job: of one that failed, or of one that is to be done anew.
 DOCUMENT_TRANSITIONS: Mapping[DocumentStatus, frozenset[DocumentStatus]] = {
     # Straight to failed: what cannot be read at all has no job.

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from docmill.model.errors import NotFound
 from docmill.outputs.duck import named, quoted
-from docmill.outputs.layout import FIELDS
 from docmill.outputs.querying import plain
-from docmill.outputs.tables import CONFIDENCES, columns_of, schema_columns
+from docmill.outputs.tables import CONFIDENCES, columns_of, export_columns, schema_columns
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -21,6 +20,8 @@ if TYPE_CHECKING:
 ITEMS = "line_items"
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 _AT_ONCE = 1000
+_COUNTED = "current AND schema IS NOT NULL"
+"""What is written unless all is asked for."""
 
 
 class ExportFormat(StrEnum):
@@ -42,7 +43,7 @@ class Choice:
     items: bool = False
     """A row for each line item instead of each document."""
     duplicates: bool = False
-    """Also copies of documents that are in the export already."""
+    """Also copies, results that a later one replaced, and documents that nothing was extracted from."""
 
 
 class Export:
@@ -57,7 +58,8 @@ class Export:
             self._check_schema(choice.schema)
 
     def _check_schema(self, name: str) -> None:
-        rows = self._connection.execute("SELECT DISTINCT schema FROM documents ORDER BY 1").fetchall()
+        named = "SELECT DISTINCT schema FROM documents WHERE schema IS NOT NULL ORDER BY 1"
+        rows = self._connection.execute(named).fetchall()
         known = [schema for (schema,) in rows]
         if name not in known:
             raise NotFound(
@@ -69,11 +71,11 @@ class Export:
         return int(self._one(f"SELECT count(*) FROM ({self._query(nested=False)})"))
 
     def left_out(self) -> int:
-        """Duplicates that are not written."""
+        """Documents that are not written, because another result counts or there is none."""
         if self._choice.duplicates:
             return 0
         where = self._where(duplicates=True)
-        return int(self._one(f"SELECT count(*) FROM documents WHERE status = 'duplicate' AND {where}"))
+        return int(self._one(f"SELECT count(*) FROM documents WHERE NOT ({_COUNTED}) AND {where}"))
 
     def _one(self, query: str) -> Any:
         found = self._connection.execute(query).fetchone()
@@ -143,9 +145,9 @@ class Export:
     def _query(self, *, nested: bool) -> str:
         """The rows; nested: with tables and confidences, which CSV cannot hold."""
         if self._choice.schema is None:
-            columns = [name for name in self._kinds if name != FIELDS.name]
+            columns = export_columns(self._kinds)
         else:
-            columns = schema_columns(self._choice.schema, self._folders, self._kinds)
+            columns = schema_columns(self._connection, self._choice.schema, self._folders, self._kinds)
         lists = [name for name in columns if self._kinds[name].endswith("[]")]
         flat = [named(name) for name in columns if name not in lists]
         where = self._where(duplicates=self._choice.duplicates)
@@ -174,7 +176,7 @@ class Export:
             moment = self._choice.since.astimezone(UTC).replace(tzinfo=None)
             asked.append(f"created_at >= TIMESTAMP {quoted(moment.isoformat(sep=' '))}")
         if not duplicates:
-            asked.append("status <> 'duplicate'")
+            asked.append(_COUNTED)
         return " AND ".join(asked)
 
 

@@ -37,10 +37,25 @@ def put(files: Sequence[tuple[Path, bytes]], *, atomic: bool = True) -> None:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(content)
     except OSError as error:
-        place = error.filename2 or error.filename or files[0][0]
+        # Of several, the first: what the system names is the folder, or a temporary name that nobody knows.
+        place = files[0][0]
         raise OutputUnwritable(
-            f"The output {place} cannot be written: {error.strerror}. Make room, mend the rights, or set output.root.",
+            f"{place} cannot be written: {error.strerror}. Make room, mend the rights, or name another folder.",
             path=str(place),
+        ) from error
+
+
+def make_sure_of(folder: Path) -> None:
+    """Make the folder and write a file in it, to know before the work whether that can be done."""
+    try:
+        made(folder)
+        trial = _beside(folder / "trial", _UNLOCKED)
+        trial.touch()
+        trial.unlink(missing_ok=True)
+    except OSError as error:
+        raise OutputUnwritable(
+            f"Outputs cannot be written to {folder}: {error.strerror}. Name another folder, or mend its rights.",
+            path=str(folder),
         ) from error
 
 
@@ -88,7 +103,7 @@ def _put_whole(files: Sequence[tuple[Path, bytes]]) -> None:
 
 
 def _locked_beside(path: Path) -> tuple[int, Path]:
-    """A new file of our own beside the path. The lock says that we live: an attempt that died leaves it unlocked."""
+    """A new file of our own beside the path. The lock says that we live: one that died leaves an unlocked file."""
     while True:
         temporary = _beside(path, _LOCKED)
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)

@@ -9,7 +9,7 @@ import glob
 import hashlib
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ from docmill.extraction.schema import load_schema, shipped
 from docmill.model.errors import DocmillError
 from docmill.outputs.duck import connect, quoted
 from docmill.outputs.files import put
-from docmill.outputs.layout import layout_of
+from docmill.outputs.layout import FACTS, FIELDS, layout_of
 from docmill.outputs.parquet import Column, write_rows
 from docmill.outputs.places import OutputFormat, OutputSettings
 
@@ -33,6 +33,15 @@ _MOST_PARTS = 40
 """More larger files than this are made one."""
 _TRIES = 3
 _PATH, _STAMP = "__path", "__stamp"
+DOCUMENTS = "documents"
+_ERRORS = (Column("error_code"), Column("error_message"))
+FIRST = ("file_name", "status", "document_type", "current", "duplicate_of", "error_code", "error_message")
+"""Columns that come before the fields; what machines need comes behind them."""
+_CURRENT = (
+    "status IN ('completed', 'duplicate') AND row_number() OVER (PARTITION BY org_id, coalesce(sha256, id), schema "
+    "ORDER BY status = 'completed' DESC, created_at DESC, id DESC) = 1"
+)
+"""Of the same bytes and schema, the newest result. A copy stands for a result that lies in another folder."""
 
 
 class NothingYet(DocmillError):
@@ -48,28 +57,38 @@ class OutputDamaged(DocmillError):
 
 
 def gather(
-    settings: OutputSettings, cache: Path | None, notice: Callable[[int], None] = lambda count: None
+    settings: OutputSettings,
+    cache: Path | None,
+    notice: Callable[[int], None] = lambda count: None,
+    without: Sequence[Mapping[str, object]] = (),
 ) -> "DuckDBPyConnection":
     """A database in memory whose table `documents` has a row for every Parquet file.
 
-    `notice` hears how many files are to be read when that takes a while. NothingYet if there is none at all.
+    `current` tells which of them count: each document once for each schema. `without` are documents that have no
+    outputs, by the names of columns. `notice` hears how many files are to be read when that takes a while. NothingYet
+    if there is nothing at all.
     """
     for _ in range(_TRIES - 1):
         try:
-            return _gathered(settings, cache, notice)
+            return _gathered(settings, cache, notice, without)
         except _Vanished:
             # Somebody else has just replaced a file, or put parts together: look again.
             continue
-    return _gathered(settings, cache, notice)
+    return _gathered(settings, cache, notice, without)
 
 
 class _Vanished(Exception):
     """A file that was listed is no longer there."""
 
 
-def _gathered(settings: OutputSettings, cache: Path | None, notice: Callable[[int], None]) -> "DuckDBPyConnection":
+def _gathered(
+    settings: OutputSettings,
+    cache: Path | None,
+    notice: Callable[[int], None],
+    without: Sequence[Mapping[str, object]],
+) -> "DuckDBPyConnection":
     listed = _listed(settings)
-    if not listed:
+    if not listed and not without:
         raise NothingYet(
             f"There are no outputs under {settings.root} yet. Process documents first: docmill process FILES.",
             root=str(settings.root),
@@ -78,6 +97,7 @@ def _gathered(settings: OutputSettings, cache: Path | None, notice: Callable[[in
     try:
         with tempfile.TemporaryDirectory(prefix="docmill-") as name:
             _fill(connection, settings, cache, listed, Path(name), notice)
+            _finish(connection, without, Path(name))
     except BaseException:
         connection.close()
         raise
@@ -221,9 +241,22 @@ def _rows(parts: Sequence[Path]) -> str:
 
 
 def _load(connection: "DuckDBPyConnection", parts: Sequence[Path]) -> None:
-    rows = f"SELECT * EXCLUDE ({_PATH}, {_STAMP}) FROM ({_rows(parts)}) ORDER BY created_at, id"
-    connection.execute(f"CREATE TABLE documents AS {rows}")
+    connection.execute(f"CREATE TABLE gathered AS SELECT * EXCLUDE ({_PATH}, {_STAMP}) FROM ({_rows(parts)})")
     connection.execute("DROP TABLE listed")
+
+
+def _finish(connection: "DuckDBPyConnection", without: Sequence[Mapping[str, object]], workshop: Path) -> None:
+    """The table `documents`: all of them, once each, with what people look for first."""
+    file = workshop / "without"
+    file.write_bytes(write_rows((*FACTS, *_ERRORS), [dict(row) for row in without]))
+    everything = f"SELECT * FROM gathered UNION ALL BY NAME SELECT * FROM {_read([file])} ANTI JOIN gathered USING (id)"
+    machine = [column.name for column in FACTS if column.name not in FIRST]
+    columns = f"{', '.join(FIRST)}, * EXCLUDE ({', '.join([*FIRST, *machine, FIELDS.name])})"
+    connection.execute(
+        f"CREATE TABLE {DOCUMENTS} AS SELECT {columns}, {', '.join([*machine, FIELDS.name])} "
+        f"FROM (SELECT *, {_CURRENT} AS current FROM ({everything})) ORDER BY created_at, id"
+    )
+    connection.execute("DROP TABLE gathered")
 
 
 def _prototypes(folder: Path) -> list[Path]:

@@ -1,6 +1,6 @@
 """SQL over the outputs: one question, answered by DuckDB over a copy in memory that can reach nothing else."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal
@@ -37,10 +37,17 @@ class Outputs:
     """The outputs under one root, gathered for questions."""
 
     def __init__(
-        self, settings: OutputSettings, cache: Path | None = None, notice: Callable[[int], None] = lambda count: None
+        self,
+        settings: OutputSettings,
+        cache: Path | None = None,
+        notice: Callable[[int], None] = lambda count: None,
+        *,
+        without: Sequence[Mapping[str, object]] = (),
+        everything: bool = False,
     ) -> None:
-        self._connection = gather(settings, cache, notice)
-        self.views: Sequence[View] = make_views(self._connection, settings.schema_folders)
+        """`without`: documents that have no outputs; `everything`: also copies and results that were replaced."""
+        self._connection = gather(settings, cache, notice, without)
+        self.views: Sequence[View] = make_views(self._connection, settings.schema_folders, everything=everything)
 
     def ask(self, sql: str, *, limit: int | None = None) -> Answer:
         """Answer one question; QueryInvalid tells what is wrong with it."""

@@ -1,6 +1,10 @@
-"""What can be asked of gathered outputs: `documents`, a view for each schema, one for each table, and `fields`."""
+"""What can be asked of gathered outputs: `documents`, a view for each schema, one for each table, and `fields`.
 
-from collections.abc import Iterable, Sequence
+`documents` has all there are. The others have each document once, so that sums are right: its newest result for a
+schema, neither copies nor what a later result replaced.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,12 +13,14 @@ from docmill.extraction.result import Extraction, Reader
 from docmill.extraction.schema import load_schema, shipped
 from docmill.model.errors import DocmillError
 from docmill.outputs.duck import named, quoted, seal
-from docmill.outputs.layout import FIELDS, layout_of
+from docmill.outputs.gathering import DOCUMENTS, FIRST
+from docmill.outputs.layout import FACTS, FIELDS, layout_of
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-DOCUMENTS = "documents"
+_NAME = "file_name"
+_OF_FAILURES = ("error_code", "error_message")
 _NOTHING = Extraction(schema="", schema_version="", reader=Reader.LOCAL, document_type="")
 CONFIDENCES = (
     "map_from_entries(list_transform(fields, lambda each: struct_pack(k := each.name, v := each.confidence))) "
@@ -32,8 +38,14 @@ class View:
     """Name and type."""
 
 
-def make_views(connection: "DuckDBPyConnection", folders: Sequence[Path] = ()) -> tuple[View, ...]:
-    """Make the views over `documents`; from then on the connection reads no file and takes no settings."""
+def make_views(
+    connection: "DuckDBPyConnection", folders: Sequence[Path] = (), *, everything: bool = False
+) -> tuple[View, ...]:
+    """Make the views over `documents`; from then on the connection reads no file and takes no settings.
+
+    `everything`: also copies and results that were replaced; `current` tells them apart.
+    """
+    counted = "true" if everything else "documents.current"
     made = [DOCUMENTS]
     kinds = dict(columns_of(connection, DOCUMENTS))
     tables = [name for name, kind in kinds.items() if kind.startswith("STRUCT") and kind.endswith("[]")]
@@ -41,8 +53,8 @@ def make_views(connection: "DuckDBPyConnection", folders: Sequence[Path] = ()) -
         view = schema if schema.endswith("s") else f"{schema}s"
         if view in made or view in tables:
             continue
-        columns = ", ".join([*map(named, schema_columns(schema, folders, kinds)), CONFIDENCES])
-        _view(connection, view, f"SELECT {columns} FROM documents WHERE schema = {quoted(schema)}")
+        columns = ", ".join([*map(named, schema_columns(connection, schema, folders, kinds)), CONFIDENCES])
+        _view(connection, view, f"SELECT {columns} FROM documents WHERE schema = {quoted(schema)} AND {counted}")
         made.append(view)
     facts = "documents.id AS document_id, documents.file_name, documents.schema"
     for table in tables:
@@ -51,7 +63,10 @@ def make_views(connection: "DuckDBPyConnection", folders: Sequence[Path] = ()) -
         line = "" if table == FIELDS.name else "each.line, "
         # A list of records as rows, each with its place in the list.
         records = f"SELECT unnest({named(table)}) AS record, generate_subscripts({named(table)}, 1) AS line"
-        rows = f"SELECT {facts}, {line}unnest(each.record) FROM documents, LATERAL ({records}) AS each"
+        rows = (
+            f"SELECT {facts}, {line}unnest(each.record), documents.status, documents.current "
+            f"FROM documents, LATERAL ({records}) AS each WHERE {counted}"
+        )
         _view(connection, table, rows)
         made.append(table)
     views = tuple(View(name=name, columns=columns_of(connection, name)) for name in made)
@@ -73,11 +88,31 @@ def _schemas(connection: "DuckDBPyConnection") -> list[str]:
     return sorted({*shipped(), *(name for (name,) in rows)})
 
 
-def schema_columns(schema: str, folders: Iterable[Path], known: Iterable[str]) -> list[str]:
-    """The columns that documents of a schema have; all there are if the schema is gone."""
+def schema_columns(
+    connection: "DuckDBPyConnection", schema: str, folders: Iterable[Path], known: Mapping[str, str]
+) -> list[str]:
+    """The columns that documents of a schema have, its fields first and what machines need last.
+
+    If the schema came from a file, and nobody has it here: those in which any of its documents has something.
+    """
     try:
         layout = layout_of(load_schema(schema, folders), _NOTHING)
     except DocmillError:
-        return [name for name in known if name != FIELDS.name]
-    wanted = {column.name for column in layout.columns} - {FIELDS.name}
-    return [name for name in known if name in wanted]
+        wanted = _used(connection, schema, known)
+    else:
+        wanted = {column.name for column in layout.columns}
+    return export_columns(known, wanted)
+
+
+def export_columns(known: Iterable[str], wanted: Collection[str] | None = None) -> list[str]:
+    """The columns in the order in which people want them: the file, the fields (all, or those wanted), all the rest."""
+    facts = {column.name for column in FACTS} | set(FIRST)
+    mine = [name for name in known if name not in facts and (wanted is None or name in wanted) and name != FIELDS.name]
+    return [_NAME, *mine, *(name for name in known if name in facts - {_NAME, *_OF_FAILURES})]
+
+
+def _used(connection: "DuckDBPyConnection", schema: str, known: Mapping[str, str]) -> set[str]:
+    lists = {name for name, kind in known.items() if kind.endswith("[]")}
+    counts = [f"sum(len({named(name)}))" if name in lists else f"count({named(name)})" for name in known]
+    found = connection.execute(f"SELECT {', '.join(counts)} FROM documents WHERE schema = {quoted(schema)}").fetchone()
+    return {name for name, count in zip(known, found or (), strict=True) if count} - {FIELDS.name}

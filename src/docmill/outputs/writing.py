@@ -58,7 +58,10 @@ def _json(extraction: Extraction, document: DocumentFacts, settings: OutputSetti
 def _parquet(
     extraction: Extraction, document: DocumentFacts, settings: OutputSettings, schema: "FieldSchema | None"
 ) -> bytes:
-    found = schema or _schema_of(extraction.schema, extraction.schema_version, settings.schema_folders)
+    # Of a document that nothing was extracted from, its facts alone.
+    found = None
+    if extraction.schema:
+        found = schema or _schema_of(extraction.schema, extraction.schema_version, settings.schema_folders)
     layout = layout_of(found, extraction)
     row = document_row(document, extraction, layout)
     if settings.parquet_compression in tuple(Compression):

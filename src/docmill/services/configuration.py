@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from docmill.extraction.overrides import Overrides, faults_for
-from docmill.extraction.schema import available, load_schema
+from docmill.extraction.schema import available, load_schema, parsed_schema, schema_bytes, schema_file
 from docmill.extraction.schema_text import SchemaInvalid
 from docmill.model.errors import DocmillError
 from docmill.settings import Settings
@@ -26,8 +26,11 @@ class Looked:
     """Each with its place and remedy."""
 
 
-def look_over(settings: Settings, overrides: Overrides) -> Looked:
-    """Check everything that the settings lead to, and list all that is wrong."""
+def look_over(settings: Settings, overrides: Overrides, *, asked: str | None = None) -> Looked:
+    """Check everything that the settings lead to, and list all that is wrong.
+
+    `asked` is a schema that somebody names besides, perhaps by the path of a file in no folder of the settings.
+    """
     mistakes = [*_folders(settings.schemas, settings.schema_folders)]
     schemas: dict[str, FieldSchema] = {}
     for name in available(settings.schema_folders):
@@ -38,6 +41,10 @@ def look_over(settings: Settings, overrides: Overrides) -> Looked:
             mistakes += [f"{source}: {fault}" for fault in error.faults]
         except DocmillError as error:
             mistakes.append(error.message)
+    path = None if asked is None else schema_file(asked, settings.schema_folders)
+    if path is not None:
+        own = parsed_schema(path, schema_bytes(path))
+        schemas[own.name] = own
     mistakes += _strangers(schemas, overrides)
     for schema in schemas.values():
         mistakes += faults_for(schema, overrides)

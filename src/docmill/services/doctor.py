@@ -270,7 +270,11 @@ def _check_workers(leased: "Sequence[WorkerView]", is_gone: Callable[[str], bool
         found = f"{len(alive)} alive: {places(alive)}{dead}"
         remedy = "None needed: a living worker takes the steps of those that are gone over within a second."
         return warn("workers", found, remedy) if gone else ok("workers", found)
-    return warn("workers", f"none alive, so jobs wait{dead}", "Start one: `docmill worker`.")
+    return warn(
+        "workers",
+        f"none alive, so jobs wait{dead}",
+        "Start one: `docmill worker`. `docmill process` needs none: it does its own work.",
+    )
 
 
 def _check_work(settings: Settings, database: "Database") -> Iterator[Check]:

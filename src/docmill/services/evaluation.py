@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 _SHARED = ("models", "schemas")
 """Folders of the home folder that decide how documents are read."""
-_NAMED = 5
-"""Missing files that are named."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,16 +73,8 @@ def open_folder(path: Path) -> LabelledFolder:
         ) from None
     except UnicodeDecodeError as error:
         raise LabelsInvalid(f"{file} is not UTF-8: {error.reason} at byte {error.start}. Save it as UTF-8.") from None
-    folder = LabelledFolder(path=path, rows=read_labels(text, source=str(file)))
-    missing = [row for row in folder.rows if not folder.file(row).is_file()]
-    if missing:
-        told = "\n".join(f"  {file}:{row.line}: {row.file}" for row in missing[:_NAMED])
-        more = f"\n  and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
-        raise LabelsInvalid(
-            f"The labels speak of files that are not there; add them or remove the rows:\n{told}{more}",
-            missing=[row.file for row in missing],
-        )
-    return folder
+    rows = read_labels(text, source=str(file), exists=lambda name: (path / name).is_file())
+    return LabelledFolder(path=path, rows=rows)
 
 
 @contextmanager
@@ -113,7 +103,7 @@ def score(folder: LabelledFolder, processed: Processed) -> tuple[Sequence[Docume
     scores = []
     for row in folder.rows:
         found = processed.documents[row.file]
-        schema = None if found.extraction is None else processed.schemas[found.extraction.schema]
+        schema = None if found.extraction is None else processed.schemas.get(found.extraction.schema)
         scores.append(score_document(row, found.extraction, schema, error=found.error))
     return scores, summarise(scores)
 

@@ -19,6 +19,12 @@ def prefix_bounds(text: str) -> tuple[str, str] | None:
     return str(uuid.UUID(digits.ljust(_DIGITS, "0"))), str(uuid.UUID(digits.ljust(_DIGITS, "f")))
 
 
+def is_too_short(text: str) -> bool:
+    """Whether it is the beginning of an id, and shared by too many to say which."""
+    digits = text.lower().replace("-", "")
+    return 0 < len(digits) < SHORTEST and _HEX.fullmatch(digits) is not None
+
+
 def unknown_job(text: str) -> NotFound:
     """The error for an id that no job of the organisation has."""
     return NotFound(f"There is no job {text}. `docmill jobs list` shows those there are.", job_id=text)

@@ -40,7 +40,9 @@ def draw(documents: "Documents", record: "DocumentRecord", blobs: "Blobs", *, pa
         )
     chosen = next((each for each in reading.pages if each.number == page), None)
     if chosen is None:
-        raise InvalidInput(f"Document {record.id} has {len(reading.pages)} pages that were read, and no page {page}.")
+        count = len(reading.pages)
+        read = "1 page that was read" if count == 1 else f"{count} pages that were read"
+        raise InvalidInput(f"Document {record.id} has {read}, and no page {page}.")
     if record.original_key is None or not blobs.has(record.original_key):
         raise NotFound(f"The original of document {record.id} is not kept any more, so it cannot be drawn.")
     picture = _rendered(str(blobs.path_of(record.original_key)), page, chosen.turned)

@@ -26,7 +26,9 @@ def told(fault: "ErrorDetails", root: type[BaseModel]) -> str:
     found = repr(fault["input"])
     shown = found if len(found) <= _SHOWN else found[:_SHOWN] + "…"
     if kind == "extra_forbidden":
-        return f"{place}: there is no such setting.{_suggestion(location, root)}"
+        # {formats: json,xml} is a setting `xml` without a value.
+        quote = " If it is part of the value before it, quote that." if fault["input"] is None else ""
+        return f"{place}: there is no such setting.{_suggestion(location, root)}{quote}"
     if kind in _LIMITS:
         limit, word = _LIMITS[kind]
         return f"{place}: {shown} is out of range; write {word} {fault['ctx'][limit]}."

@@ -121,14 +121,8 @@ class SchemaText(NamedTuple):
 def extract(reading: str, schema: str | SchemaText | None, options: Mapping[str, Any], workshop: str) -> dict[str, Any]:
     """The fields of a reading, without a model; without a schema, by the type of the document."""
     from docmill.extraction.extracting import extract as found_in
-    from docmill.extraction.extracting import recognise
-    from docmill.extraction.overrides import apply_overrides
 
-    read, asked = load_reading(reading), _schema(schema)
-    overrides = options.get("overrides")
-    if overrides is not None and overrides.digest:
-        asked = apply_overrides(recognise(read, asked, options)[1], overrides)
-    return stored_extraction(found_in(read, asked, options), workshop)
+    return stored_extraction(found_in(load_reading(reading), _schema(schema), options), workshop)
 
 
 def _schema(schema: str | SchemaText | None) -> "FieldSchema | str | None":
@@ -200,11 +194,11 @@ def stored_extraction(extraction: "Extraction", workshop: str) -> dict[str, Any]
 def summary_of(extraction: "Extraction") -> dict[str, Any]:
     """What later steps and lists need to know of an extraction."""
     return {
-        "schema": extraction.schema,
-        "schema_version": extraction.schema_version,
+        "schema": extraction.schema or None,
+        "schema_version": extraction.schema_version or None,
         "reader": extraction.reader.value,
         "document_type": extraction.document_type,
-        "confidence": round(extraction.confidence, 4),
+        "confidence": round(extraction.confidence, 4) if extraction.schema else None,
         "fields": len(extraction.fields),
         "failed_checks": [check.name for check in extraction.checks if not check.passed][:50],
         "passed_checks": sum(check.passed for check in extraction.checks),

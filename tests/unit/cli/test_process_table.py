@@ -39,6 +39,7 @@ def document(file: str, **more: Any) -> dict[str, Any]:
         "id": "01a1e269-9511-790e-869d-05cc24d65f51",
         "status": "completed",
         "document_type": "invoice",
+        "schema": "invoice",
         "fields": {name: {"value": value} for name, value in values.items()},
         "confidence": 0.84,
         "error": None,
@@ -92,3 +93,40 @@ def test_in_a_pipe_one_long_name_does_not_widen_the_table_for_all(monkeypatch: p
     assert "…" in first
     assert ".pdf  completed" in first
     assert second.index("completed") == first.index("completed") <= 102
+
+
+def test_a_narrow_terminal_shows_which_file_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    head, first, *_ = printed(monkeypatch, 80, document("invoice-of-november-2026.pdf"), document("b.pdf"))
+    assert first.startswith("invoice-of-november")
+    assert "FROM" not in head
+    assert "FROM" in printed(monkeypatch, 130, document("invoice-of-november-2026.pdf"))[0]
+
+
+def test_a_failed_check_names_its_fields(monkeypatch: pytest.MonkeyPatch) -> None:
+    checks = [
+        {"name": "required", "passed": False, "message": "", "fields": ["total"]},
+        {"name": "required", "passed": False, "message": "", "fields": ["currency"]},
+        {"name": "range", "passed": True, "message": "", "fields": ["tax"]},
+    ]
+    lines = printed(monkeypatch, 100, document("a.pdf", checks=checks))
+    assert lines[2] == "- a.pdf: does not hold: required (total, currency)"
+
+
+def test_copies_do_not_bury_what_went_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = printed(monkeypatch, 100, document("a.pdf", status="duplicate", duplicate_of="01a1"), document("b.pdf"))
+    assert not [line for line in lines if line.startswith("- ")]
+
+
+def test_what_nothing_was_extracted_from_is_said_to_be_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    nothing = document("novel.epub", schema=None, document_type="other", fields={}, confidence=None)
+    assert any("nothing extracted" in line for line in printed(monkeypatch, 100, nothing))
+
+
+def test_in_a_pipe_names_are_whole_and_every_column_has_a_head(monkeypatch: pytest.MonkeyPatch) -> None:
+    pipe = StringIO()
+    monkeypatch.setattr(sys, "stdout", pipe)
+    long = "Vereinigte Gärtnereien Sonnenfeld und Söhne GmbH & Co. KG"
+    print_results([document("b.pdf", fields={"seller_name": {"value": long}})])
+    head, first, *_ = pipe.getvalue().splitlines()
+    assert long in first
+    assert head.endswith("NOTE")

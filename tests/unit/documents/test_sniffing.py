@@ -7,6 +7,18 @@ from docmill.documents.reading import Format
 from docmill.documents.sniffing import sniff
 from tests.unit.documents.making import CII, chapter, epub, saved, text_pdf, written, zipped
 
+
+def stored_pdf() -> bytes:
+    """A zip archive with a PDF in it that is not compressed, so its signature can be seen from outside."""
+    import io
+    import zipfile
+
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_STORED) as bundle:
+        bundle.writestr("bill.pdf", text_pdf([(72, 72, "x")]))
+    return archive.getvalue()
+
+
 PICTURE = written(["x"], width=80)
 
 
@@ -43,6 +55,8 @@ def test_the_format_is_known_by_its_content(data: bytes, kind: Format) -> None:
         (b"Invoice 1, total 5", "plain text"),
         (b"\x00\x00\x00\x18ftypheic" + bytes(50), "a HEIC"),
         ("Rechnung 1, total 5".encode("utf-16"), "plain text"),
+        (stored_pdf(), "a zip a"),
+        (b"\x1f\x8b\x08\x00" + text_pdf([(72, 72, "x")]), "a gzip a"),
         (zipped({"word/document.xml": "<x/>"}), "a zip archive that is not an EPUB"),
         (bytes(range(200, 256)) * 4, "not known"),
         (b"BM is how this text begins, which makes it no picture", "plain text"),

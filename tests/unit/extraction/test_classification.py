@@ -4,6 +4,8 @@ import pytest
 
 from docmill.documents.reading import Format, Reading, Section, StructuredInvoice
 from docmill.extraction.classification import Classifier, DocumentType, classify, features, shipped
+from docmill.extraction.extracting import extract
+from docmill.extraction.result import Extraction
 from docmill.extraction.type_training import TypedDocument, fit_types
 from docmill.testing.paper_readings import paper, papers
 
@@ -70,3 +72,26 @@ def test_a_classifier_can_be_written_down_and_read_again() -> None:
         one, two = fitted.probabilities(document.features), again.probabilities(document.features)
         assert all(one[kind] == pytest.approx(two[kind], abs=1e-3) for kind in one)
         assert sum(one.values()) == pytest.approx(1)
+
+
+def test_what_is_none_of_the_types_is_not_read_as_an_invoice() -> None:
+    prose = paper(["the old harbour lay quiet under the morning fog and nobody spoke a word about it"] * 30)
+    found = extract(prose)
+    assert (found.document_type, found.schema, found.fields, found.rows) == ("other", "", {}, {})
+    assert found.notes
+    assert found.as_json()["schema"] is None
+    assert found.as_json()["confidence"] is None
+    assert Extraction.from_json(found.as_json()).as_json() == found.as_json()
+    assert extract(prose, "invoice").schema == "invoice"
+
+
+def test_one_that_is_doubtful_and_has_all_that_is_required_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    from docmill.extraction import extracting
+    from docmill.extraction.classification import Classified
+
+    invoice = next(reading for kind, _, reading in papers() if kind == "invoice")
+    read = extract(invoice)
+    for sure, schema in ((0.5, read.schema), (0.95, "")):
+        other = Classified(type=DocumentType.OTHER, confidence=sure, schema="invoice")
+        monkeypatch.setattr(extracting, "classify", lambda *_, other=other: other)
+        assert extract(invoice).schema == schema

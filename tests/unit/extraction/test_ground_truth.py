@@ -61,3 +61,11 @@ def test_of_many_faults_the_first_are_told_and_all_are_kept() -> None:
 def test_labels_without_a_row_say_what_to_write() -> None:
     with pytest.raises(LabelsInvalid, match="Write a line for each document"):
         read_labels("\n\n")
+
+
+def test_missing_files_and_faulty_rows_are_told_together() -> None:
+    text = '{"file": "gone.pdf", "fields": {}}\n{"file": "here.pdf", "fields": {}}\n{"file": '
+    with pytest.raises(LabelsInvalid) as caught:
+        read_labels(text, exists=lambda file: file == "here.pdf")
+    assert "labels.jsonl:1: there is no file gone.pdf" in caught.value.message
+    assert "labels.jsonl:3: not JSON" in caught.value.message

@@ -5,11 +5,13 @@ import io
 import json
 from collections.abc import Iterator
 from datetime import timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from docmill.extraction.result import Extraction, Reader
 from docmill.model.errors import NotFound
 from docmill.outputs import gathering
 from docmill.outputs.exporting import Choice, Export, ExportFormat
@@ -246,3 +248,79 @@ def test_only_what_came_in_since_is_exported(settings: OutputSettings) -> None:
 def test_a_schema_that_no_document_has_is_named(settings: OutputSettings) -> None:
     with pytest.raises(NotFound, match="There are: invoice, receipt"):
         exported(settings, ExportFormat.CSV, Choice(schema="invoise"))
+
+
+def test_each_document_counts_once_by_its_newest_result(tmp_path: Path) -> None:
+    """Copies, and what a changed setting or schema made of the same bytes before, are not summed up again."""
+    settings = OutputSettings(root=tmp_path)
+    for day, (name, status, of) in enumerate(
+        [("a1", "completed", None), ("a2", "duplicate", "a1"), ("a3", "completed", None), ("a4", "duplicate", "a3")]
+    ):
+        came = CAME_IN + timedelta(days=day)
+        write(extraction(INVOICE), Facts(id=name, status=status, duplicate_of=of, created_at=came), settings, came)
+    write(extraction(INVOICE), Facts(id="b1", sha256="cd" * 32), settings, CAME_IN)
+    with Outputs(settings) as outputs:
+        twice = str(2 * Decimal(INVOICE.fields["total"] or ""))
+        assert one(outputs, "SELECT sum(total) FROM invoices") == twice
+        for table in ("invoices", "line_items", "fields"):
+            key = "id" if table == "invoices" else "document_id"
+            rows = outputs.ask(f"SELECT DISTINCT {key} FROM {table} ORDER BY 1").rows
+            assert rows == (("a3",), ("b1",)), table
+        listed = outputs.ask("SELECT id, status, current FROM documents ORDER BY id").rows
+        assert [row[0] for row in listed if row[2]] == ["a3", "b1"]
+        assert len(listed) == 5
+    with Outputs(settings, everything=True) as outputs:
+        assert one(outputs, "SELECT count(*) FROM invoices") == 5
+        assert one(outputs, "SELECT count(DISTINCT document_id) FROM line_items WHERE NOT current") == 3
+    export = Export(gather(settings, None), Choice())
+    assert (export.count(), export.left_out()) == (2, 3)
+
+
+def test_a_copy_stands_for_a_result_that_lies_elsewhere(tmp_path: Path) -> None:
+    """Processed before into another folder, all that is in this one are copies."""
+    settings = OutputSettings(root=tmp_path)
+    for name in ("c1", "c2"):
+        write(extraction(INVOICE), Facts(id=name, status="duplicate", duplicate_of="a1"), settings, CAME_IN)
+    with Outputs(settings) as outputs:
+        assert one(outputs, "SELECT count(*) FROM invoices") == 1
+
+
+def test_what_nothing_was_extracted_from_is_a_document_and_no_invoice(settings: OutputSettings) -> None:
+    nothing = Extraction(schema="", schema_version="", reader=Reader.LOCAL, document_type="other")
+    write(nothing, Facts(id="e5", sha256="ee" * 32), settings, CAME_IN)
+    with Outputs(settings) as outputs:
+        row = outputs.ask("SELECT status, document_type, schema, confidence FROM documents WHERE id = 'e5'").rows
+        assert row == (("completed", "other", None, None),)
+        assert one(outputs, "SELECT count(*) FROM invoices WHERE id = 'e5'") == 0
+        assert one(outputs, "SELECT count(*) FROM receipts WHERE id = 'e5'") == 0
+    assert Export(gather(settings, None), Choice()).count() == 2
+    assert Export(gather(settings, None), Choice(duplicates=True)).count() == 4
+
+
+def test_documents_that_failed_are_listed_too(settings: OutputSettings) -> None:
+    failed = {"id": "f6", "status": "failed", "file_name": "broken.pdf", "error_code": "damaged_file"}
+    done_again = {"id": "a1", "status": "processing", "file_name": "scan.pdf"}
+    with Outputs(settings, without=[failed, done_again]) as outputs:
+        rows = outputs.ask("SELECT id, file_name, status, error_code, current FROM documents ORDER BY id").rows
+    assert [row[0] for row in rows] == ["a1", "b2", "c3", "f6"]
+    assert rows[-1] == ("f6", "broken.pdf", "failed", "damaged_file", False)
+    assert rows[0][2] == "completed"
+
+
+def test_what_people_look_for_comes_before_what_machines_need(settings: OutputSettings) -> None:
+    for choice in (Choice(), Choice(schema="invoice")):
+        head = next(iter(Export(gather(settings, None), choice).text(ExportFormat.CSV))).splitlines()[0].split(",")
+        assert head[0] == "file_name"
+        for name in ("invoice_number", "total"):
+            assert head.index(name) < min(head.index(machine) for machine in ("id", "org_id", "sha256", "schema"))
+
+
+def test_a_schema_that_came_from_a_file_has_its_own_columns_alone(settings: OutputSettings) -> None:
+    parcel = Extraction(
+        schema="mine", schema_version="1", reader=Reader.LOCAL, document_type="other", fields={"weight": found("12")}
+    )
+    write(parcel, Facts(id="d4", sha256="dd" * 32), settings, CAME_IN)
+    text = "".join(Export(gather(settings, None), Choice(schema="mine")).text(ExportFormat.CSV))
+    head = text.splitlines()[0].split(",")
+    assert "weight" in head
+    assert not {"invoice_number", "company", "seller_name"} & set(head)
