@@ -48,7 +48,8 @@ CONTACT_PERSON = re.compile(
     r"ansprechpartner|contact|kontakt|bearbeiter|sachbearbeiter|interlocuteur|referente|our ref|ihr zeichen|payer|agent"
 )
 SHIP = re.compile(
-    r"\bship(?:ped|ping)?(?: ?(?:to|address))?|liefer(?!ant|er)|livraison|deliver|warenempfanger|levering|afleveradres|zahlungsempfanger|steuerbevoll|"
+    r"\bship(?:ped|ping)?(?: ?(?:to|address))?|"
+    r"liefer(?!ant|er)|livraison|deliver|warenempfanger|levering|afleveradres|zahlungsempfanger|steuerbevoll|"
     r"consegna|"
     r"fiscal|entrega"
 )
