@@ -43,9 +43,11 @@ class Chores:
         while True:
             with self._wake:
                 self._wake.wait_for(lambda: self._stopping or self._asked is not None)
+                if self._stopping or self._asked is None:
+                    return
                 now, self._asked = self._asked, None
             for chore in self._chores:
-                if self._stopping or now is None:
+                if self._stopping:
                     return
                 try:
                     chore(now)

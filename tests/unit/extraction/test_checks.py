@@ -60,6 +60,16 @@ def test_a_rule_passes_fails_or_says_nothing(name: str, fields: dict[str, str], 
     assert outcome(name, fields) is passed
 
 
+@pytest.mark.parametrize(
+    ("tax", "total", "passed"),
+    [("6.00", "106.00", True), ("-6.00", "-106.00", True), ("106.00", "106.00", False), ("0.00", "0.00", True)],
+)
+def test_a_tax_of_a_receipt_that_is_the_total_fails(tax: str, total: str, passed: bool) -> None:
+    schema = load_schema("receipt")
+    checked = check(extracted(schema, {"tax": tax, "total": total}), schema)
+    assert [one.passed for one in checked.checks if one.name == "tax_below_total"] == [passed]
+
+
 def test_lines_add_up_to_the_total_without_tax_or_with_it() -> None:
     lines = [{"amount": "60.00"}, {"amount": "40.00"}]
     assert outcome("lines_add_up", {"subtotal": "100.00", "total": "119.00"}, line_items=lines) is True

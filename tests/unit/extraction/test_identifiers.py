@@ -29,6 +29,7 @@ def test_codes_count_in_capitals_and_words_beside_numbers() -> None:
     assert [found.code for found in find_currencies("all of it: 12 kr, ALL 5, total in EUR")] == ["SEK", "ALL", "EUR"]
     assert not find_currencies("the kr and the rm")
     assert not find_currencies("order BWP12J")
+    assert not find_currencies("M&G R3 GEL PEN 0.5MM 3'S")
     assert [found.code for found in find_currencies("BWP12, 12BWP")] == ["BWP", "BWP"]
 
 
@@ -101,3 +102,22 @@ def test_every_type_has_one_canonical_form(kind: FieldType, raw: str, value: str
 def test_a_word_of_a_list_is_kept_as_the_list_spells_it() -> None:
     assert canonical(FieldType.ENUM, "CARD", words=["cash", "card"]) == "card"
     assert canonical(FieldType.ENUM, "cheque", words=["cash", "card"]) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "KEDAI BUKU MEKAR SDN BHD",
+        "KEDAI BUKU MEKAR SDN. BHD. (123456-K)",
+        "MEKAR CO. (M) BHD (126926-H)",
+        "MEKAR SDN BHD 123456",
+        "PERNIAGAAN MEKAR BHD",
+    ],
+)
+def test_the_form_of_a_malaysian_company_is_not_the_dinar_of_bahrain(text: str) -> None:
+    assert not find_currencies(text)
+
+
+@pytest.mark.parametrize("text", ["TOTAL BHD 12.500", "12.500 BHD", "Currency: BHD", "BHD", "(BHD)"])
+def test_the_dinar_of_bahrain_is_found_beside_an_amount_behind_its_label_and_alone(text: str) -> None:
+    assert [found.code for found in find_currencies(text)] == ["BHD"]

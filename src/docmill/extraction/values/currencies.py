@@ -91,6 +91,15 @@ AFTER = re.compile(rf"\s?(?:(?:{_CODE_WORDS}|(?i:{_WORDY}))(?![^\W\d_])|(?i:{_SI
 """A currency that begins where an amount ends."""
 
 
+_WORDS = frozenset({"ALL", "BAM", "BHD", "BOB", "COP", "CUP", "GEL", "MAD", "MOP", "PEN", "SIT", "SOS", "TOP", "TRY"})
+"""Codes that are words, or the form of a company, in a text in capitals: money only beside an amount or alone."""
+_COMPANY = re.compile(r"(?:\bS[A-Z0]N|\bS|\bCO|\bHOLDINGS?|\bGROUP|[A-Z]\))[\s.,]*$", re.IGNORECASE)
+"""What stands before the legal form BHD of a Malaysian company, which is also the code of the Bahraini dinar."""
+_ENDS_AMOUNT = re.compile(r"\d[.,]\d+\s*$")
+_STARTS_AMOUNT = re.compile(r"[\s.:]*-?\d[\d.,]*[.,]\d{2,3}(?!\w)|[\s.:]*-?\d+(?![\w.'-])")
+_NAMED = re.compile(r"(?:currency|w[aä]hrung|devise|valuta|moneda)\W*$", re.IGNORECASE)
+
+
 @dataclass(frozen=True, slots=True)
 class CurrencyFound:
     """A currency in a text."""
@@ -115,6 +124,8 @@ def find_currencies(text: str) -> list[CurrencyFound]:
     found = []
     for match in _FOUND.finditer(text):
         code = match["code"]
+        if code in _WORDS and not _is_money(text, *match.span()):
+            continue
         sign = (match["word"] or match["sign"] or "").lower()
         if match["word"] and sign not in ("euro", "euros", "rmb") and not _beside_digits(text, *match.span()):
             continue
@@ -128,3 +139,13 @@ def _beside_digits(text: str, start: int, end: int) -> bool:
     if after[:1].isdigit() or before[-1:].isdigit() or (after[:1] in ("-", "−") and after[1:2].isdigit()):
         return True
     return (before[-1:] in ("(", "[") and after[:1] in (")", "]")) or not (before or after)
+
+
+def _is_money(text: str, start: int, end: int) -> bool:
+    """Whether a code that is also a word means money: beside an amount, behind its label or alone; a legal form not."""
+    before, after = text[:start], text[end:]
+    if text[start:end] == "BHD" and _COMPANY.search(before):
+        return False
+    if _ENDS_AMOUNT.search(before) or _STARTS_AMOUNT.match(after) or _NAMED.search(before):
+        return True
+    return not (before.strip(" ([:") or after.strip(" )]:."))

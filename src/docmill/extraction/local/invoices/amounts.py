@@ -5,6 +5,7 @@ a subtotal and a tax that make the total, a rate that makes the tax of the subto
 is the amount due speak for each other.
 """
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,12 +19,19 @@ from docmill.extraction.local.invoices.paper import Option, Paper, meanings
 from docmill.extraction.local.invoices.priors import prior
 from docmill.extraction.local.invoices.spans import Number
 from docmill.extraction.local.invoices.vocabulary import AMOUNT_LABELS
+from docmill.extraction.local.invoices.wording import plain
 
 FIELDS = ("subtotal", "tax", "total", "amount_due")
 MEANING = {"subtotal": "subtotal", "tax": "tax", "total": "total", "amount_due": "due"}
 CENT = Decimal("0.011")
 _NEAR = Decimal("0.02")
 _POINTS = itemgetter(0)
+_TAX_OF = re.compile(
+    r"\b(?:mwst|ust|umsatzsteuer|vat|tva|btw|iva|gst|moms|tax)\b\W*\d|\d\s?%\W*(?:mwst|ust|vat|tva|btw)"
+)
+"""The row of a tax, whatever it is on: `Versandkosten USt. 19 %`."""
+_BASE_OF = re.compile(r"%\W*(?:\w+\W+)?(?:auf|on|of|von|aus|sur|de|su|van|over)\W*$")
+"""Before what is taxed: `19 % USt. auf`."""
 KEPT = 7
 """Candidates per field that are tried together."""
 
@@ -130,7 +138,9 @@ def choose(
         abs(each.number.value) for each in money if each.means.get("rounding", 0.0) >= 0.7
     }
     sides = {-abs(each.number.value) for each in money if each.means.get("discount", 0.0) >= 0.7} | {
-        abs(each.number.value) for each in money if each.means.get("shipping", 0.0) >= 0.7
+        abs(each.number.value)
+        for each in money
+        if each.means.get("shipping", 0.0) >= 0.7 and not _TAX_OF.search(_line(paper, each))
     }
     sides = {value for value in sides if value} - {each.number.value for each in money if each.in_items}
     totals, subtotals, taxes = (_weighed(best_of[name]) for name in ("total", "subtotal", "tax"))
@@ -171,6 +181,16 @@ def choose(
         for name, option in chosen.items()
     }
     return Sums(chosen=chosen, adds_up=adds_up, rated=rated, scores=final, margins=margins, others=others)
+
+
+def _line(paper: Paper, each: Money) -> str:
+    """The words of the row in front of an amount."""
+    return " ".join(cell.plain for cell in paper.sheet.rows[each.number.cell.row] if cell.left <= each.number.cell.left)
+
+
+def _is_tax(paper: Paper, each: Money) -> bool:
+    sure = each.means.get("tax", 0.0)
+    return (sure >= 0.6 and sure == max(each.means.values())) or bool(_TAX_OF.search(_line(paper, each)))
 
 
 def _outside(option: Option, score: float) -> float:
@@ -264,10 +284,10 @@ def _with_sums(
     parts = [
         each
         for each in money
-        if (sure := each.means.get("tax", 0.0)) >= 0.6
-        and sure == max(each.means.values())
+        if _is_tax(paper, each)
         and not each.in_items
         and each.number.value > 0
+        and not _BASE_OF.search(plain(each.number.cell.text[: each.number.start]))
     ]
     found = list(best)
     values = {option.value for option, _ in best}
@@ -285,7 +305,7 @@ def _with_sums(
                 raw=" + ".join(each.number.text for each in group),
                 spans=(),
                 features={},
-                signals={"label": min(each.means["tax"] for each in group), "repeats": 1.0, "summed": 1.0},
+                signals={"label": min(each.means.get("tax", 0.0) for each in group), "repeats": 1.0, "summed": 1.0},
                 tokens=tuple(
                     token for each in group if each.number.cell.page == first.cell.page for token in each.number.tokens
                 ),

@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
+from itertools import pairwise
 
 from docmill.documents.reading import Reading
 from docmill.extraction.labelled import read_labelled
@@ -11,6 +13,7 @@ from docmill.extraction.local.invoices.items import Items
 from docmill.extraction.local.invoices.paper import Option, Paper
 from docmill.extraction.local.invoices.party_words import CONTACT, COUNTRY, PHONE, POSTCODE, STREET
 from docmill.extraction.local.invoices.sheet import Cell, evidence_of
+from docmill.extraction.local.invoices.tables import heading_kind
 from docmill.extraction.local.invoices.wording import letters, plain
 from docmill.extraction.result import FieldValue
 from docmill.extraction.schema import FieldSchema
@@ -18,38 +21,85 @@ from docmill.extraction.schema import FieldSchema
 LABELLED = ("seller_tax_id", "buyer_tax_id", "order_number", "payment_terms", "iban", "bic")
 """Fields that the reader for any schema finds by their labels."""
 _LINES = 7
+_TERM_LINES = 5
+_LEAST_TERM = 8
+"""Letters that a term of payment has at least."""
 _PARTS = {"prepaid": "paid", "rounding": "rounding", "allowances": "discount", "charges": "shipping"}
 
 
-def by_label(reading: Reading, schema: FieldSchema) -> Mapping[str, FieldValue]:
+def by_label(reading: Reading, schema: FieldSchema, paper: Paper) -> Mapping[str, FieldValue]:
     """Tax numbers, bank data, order number and terms."""
     names = [name for name in LABELLED if name in schema.fields]
-    return read_labelled(reading, schema, names) if names else {}
+    found = read_labelled(reading, schema, names) if names else {}
+    terms = found.get("payment_terms")
+    if terms is not None and (head := _table_head(paper, terms)) is not None:
+        del found["payment_terms"]
+        if (beneath := _terms_beneath(paper, head, terms)) is not None:
+            found["payment_terms"] = beneath
+    return found
 
 
-def address_of(paper: Paper, name: Option | None, mentions: Sequence[Option]) -> FieldValue | None:
-    """The address of a party: beneath one of the places where its name stands, or beside it in the line of a sender."""
+def _table_head(paper: Paper, terms: FieldValue) -> Cell | None:
+    """Where a value stands, if that is the head of a column: in a row of several short texts, none a value."""
+    for place in terms.evidence[:1]:
+        for row in paper.sheet.rows:
+            for cell in row:
+                if cell.text != terms.value or len(row) < 2 or heading_kind(cell) is None:
+                    continue
+                at = evidence_of(cell.tokens, cell.page)[0]
+                if at.page == place.page and abs(at.box.middle - place.box.middle) < place.box.height:
+                    return None if any(paper.is_value(other) or len(other.tokens) > 3 for other in row) else cell
+    return None
+
+
+def _terms_beneath(paper: Paper, head: Cell, terms: FieldValue) -> FieldValue | None:
+    """The text in the column of terms."""
+    lines: list[Cell] = []
+    for cell in paper.sheet.below(head, reach=_TERM_LINES * 1.5):
+        near = cell.top - (lines[-1] if lines else head).bottom < 1.6 * head.height
+        if not near or abs(cell.left - head.left) > 0.02 or len(lines) >= _TERM_LINES:
+            break
+        lines.append(cell)
+    text = " ".join(line.text for line in lines)
+    if sum(map(str.isalpha, text)) < _LEAST_TERM:
+        return None
+    evidence = tuple(place for line in lines for place in evidence_of(line.tokens, line.page))
+    return replace(terms, value=text, raw=text, evidence=evidence, alternatives=())
+
+
+def address_of(
+    paper: Paper, name: Option | None, mentions: Sequence[Option], other: Option | None
+) -> FieldValue | None:
+    """The address of a party: beneath one of the places where its name stands, or beside it in the line of a sender.
+
+    It ends where the name of the other party begins.
+    """
     if name is None:
         return None
     same = [name, *(option for option in mentions if letters(option.value) == letters(name.value))]
     for option in same:
-        if not option.features.get("sender_line") and (found := _beneath(paper, option)) is not None:
+        if not option.features.get("sender_line") and (found := _beneath(paper, option, other)) is not None:
             return found
     return next((found for option in same if (found := _beside(paper, option)) is not None), None)
 
 
-def _beneath(paper: Paper, name: Option) -> FieldValue | None:
+def _beneath(paper: Paper, name: Option, other: Option | None) -> FieldValue | None:
     cell = _cell(paper, name)
     if cell is None:
         return None
+    foreign = other.tokens if other is not None else ()
     lines: list[Cell] = []
-    for other in paper.sheet.below(cell, reach=9.0):
-        if abs(other.left - name.tokens[0].left) > 0.02 or len(lines) >= _LINES:
-            continue
-        near = (other.top - (lines[-1] if lines else cell).bottom) < 1.6 * cell.height
-        if not near or CONTACT.search(other.plain) or ":" in other.text or PHONE.search(other.text):
+    for below in paper.sheet.below(cell, reach=9.0):
+        if any(token in below.tokens for token in foreign):
             break
-        lines.append(other)
+        if abs(below.left - name.tokens[0].left) > 0.02 or len(lines) >= _LINES:
+            continue
+        gap = (below.top - (lines[-1] if lines else cell).bottom) / cell.height
+        if CONTACT.search(below.plain) or ":" in below.text or PHONE.search(below.text):
+            break
+        if gap >= _near(lines, below, cell):
+            break
+        lines.append(below)
     places = [index for index, line in enumerate(lines) if _of_address(line.text)]
     if not places:
         return None
@@ -57,6 +107,18 @@ def _beneath(paper: Paper, name: Option) -> FieldValue | None:
     if end < len(lines) and COUNTRY.match(plain(lines[end].text)):
         end += 1
     return _address(lines[places[0] : end], ", ".join(line.text.strip(" ,") for line in lines[places[0] : end]))
+
+
+def _near(lines: Sequence[Cell], below: Cell, cell: Cell) -> float:
+    """How far below, in heights of a line, the next line of an address may stand.
+
+    The town may stand apart from the street; what stands apart behind the town belongs to somebody else.
+    """
+    if any(POSTCODE.search(line.text) for line in lines):
+        spaces = [(second.top - first.bottom) / cell.height for first, second in pairwise([cell, *lines])]
+        return min(1.6, 0.6 + max(0.0, min(spaces)))
+    apart = bool(lines) and bool(STREET.search(lines[-1].text)) and bool(POSTCODE.search(below.text))
+    return 3.0 if apart else 1.6
 
 
 def _beside(paper: Paper, name: Option) -> FieldValue | None:

@@ -373,6 +373,16 @@ def _single(paper: Paper, sums: set[Decimal]) -> Items:
             row = paper.sheet.rows[number.cell.row]
             words = [cell for cell in row if not paper.is_value(cell)] or list(paper.sheet.above(number.cell, reach=2))
             item = Item(rows=[number.cell.row], values={"amount": number})
-            item.words = [(cell.page, cell.tokens) for cell in words[:1]]
+            item.words = [(cell.page, cell.tokens) for cell in _named(paper, words)[:1]]
             return Items(items=(item,), adds_up=True)
     return Items()
+
+
+def _named(paper: Paper, words: Sequence[Cell]) -> Sequence[Cell]:
+    """Words that name what was sold: the line above, if these only say that the amount is one without tax."""
+    if not words or AMOUNT_LABELS(words[0].plain).get("subtotal", 0.0) < 0.55 or not words[0].row:
+        return words
+    above = paper.sheet.rows[words[0].row - 1]
+    close = above[0].page == words[0].page and words[0].top - above[0].bottom < words[0].height
+    naming = [cell for cell in above if cell.worded and not paper.is_value(cell)]
+    return naming if close and naming and not any(map(paper.is_money, above)) else words

@@ -31,6 +31,8 @@ from docmill.extraction.local.invoices.party_words import (
 from docmill.extraction.local.invoices.sheet import Cell, Token
 from docmill.extraction.local.invoices.wording import plain
 
+_EDGES = " ,;:|•·●-–*\"'()"
+"""What stands around a name and is no part of it."""
 _MARK = re.compile(r"[•·●|*-]")
 _LINK = re.compile(r"[@§]|https?:|www\.")
 _UNLIKE = re.compile(r"\d{3,}|[@§%€$]")
@@ -102,7 +104,7 @@ def _parts(paper: Paper, cell: Cell) -> Iterator[Name]:
             if tail.strip() and len(plain(head)) < 40:
                 prefix, start = head, end - len(tail.lstrip())
                 piece = tail
-        piece = piece.strip(" ,;:|•·●-–*\"'()")
+        piece = piece.strip(_EDGES)
         if not _is_name(piece):
             continue
         tokens = cell.slice(start, end)
@@ -149,7 +151,7 @@ def _two_lines(paper: Paper, name: Name) -> Name | None:
     if not below or abs(below[0].height - name.cell.height) > 0.25 * name.cell.height:
         return None
     other = below[0]
-    first, second = plain(name.text), other.text.strip()
+    first, second = plain(name.text), other.text.strip(_EDGES)
     if name.prefix or is_label(first) or PREPOSITION.match(first) or DEPARTMENT.search(first):
         return None
     if not _is_name(second) or _DIGIT.search(second) or ":" in second:

@@ -48,7 +48,8 @@ CONTACT_PERSON = re.compile(
     r"ansprechpartner|contact|kontakt|bearbeiter|sachbearbeiter|interlocuteur|referente|our ref|ihr zeichen|payer|agent"
 )
 SHIP = re.compile(
-    r"\bship|liefer(?!ant|er)|livraison|deliver|warenempfanger|levering|afleveradres|zahlungsempfanger|steuerbevoll|"
+    r"\bship(?:ped|ping)?(?: ?(?:to|address))?|"
+    r"liefer(?!ant|er)|livraison|deliver|warenempfanger|levering|afleveradres|zahlungsempfanger|steuerbevoll|"
     r"consegna|"
     r"fiscal|entrega"
 )
@@ -58,7 +59,7 @@ TITLE = re.compile(
     r"\bdate\b|datum|"
     r"original|copy|kopie|duplica|statement|\btotal|summary|sehr geehrte|dear |vielen dank|thank|bank\b|sparkasse|"
     r"iban|\bbic\b|description|"
-    r"\btax\b|payment|zahlung|lieferschein|visualisierung|lesbarmachung|stylesheet|www\.|http|@|reference|referenz|"
+    r"\btax(?:able)?\b|\b[cis]gst\b|payment|zahlung|lieferschein|visualisierung|lesbarmachung|stylesheet|www\.|http|@|reference|referenz|"
     r"details|amount|betrag|"
     r"number|nummer|\bnr\b|powered by|geschaftsfuhrer|amtsgericht|handelsregister|registered|office|steuernummer|"
     r"ust-id|bestellung|order|"

@@ -6,7 +6,18 @@ from functools import cached_property
 from math import exp
 
 from docmill.documents.reading import Reading
-from docmill.extraction.local.invoices import amounts, currency, dates, extras, identifiers, kinds, names, parties, rows
+from docmill.extraction.local.invoices import (
+    amounts,
+    currency,
+    dates,
+    extras,
+    identifiers,
+    kinds,
+    names,
+    parties,
+    rows,
+    tax_ids,
+)
 from docmill.extraction.local.invoices.items import Items, items_in
 from docmill.extraction.local.invoices.paper import Option, Paper, paper_of
 from docmill.extraction.local.invoices.wording import letters
@@ -81,11 +92,12 @@ def read_invoice(reading: Reading, model: Model | None = None, schema: FieldSche
     seller, buyer = _add_parties(found, candidates, scores)
     sums = amounts.choose(case.paper, case.money, candidates, scores)
     _add_sums(found, sums)
-    for name, party in (("seller_address", seller), ("buyer_address", buyer)):
-        if (address := extras.address_of(case.paper, party, candidates["seller_name"])) is not None:
+    for name, party, other in (("seller_address", seller, buyer), ("buyer_address", buyer, seller)):
+        if (address := extras.address_of(case.paper, party, candidates["seller_name"], other)) is not None:
             found[name] = address
     found |= extras.parts(case.money, case.items, sums)
-    found |= {name: value for name, value in extras.by_label(reading, schema).items() if name not in found}
+    labelled = tax_ids.told_apart(extras.by_label(reading, schema, case.paper), case.paper, seller, buyer)
+    found |= {name: value for name, value in labelled.items() if name not in found}
     if "currency" not in found and (code := currency.by_country(case.paper)):
         found["currency"] = FieldValue(value=code, raw="", confidence=0.5, signals={"score": 0.5, "guessed": 1.0})
     kind = kinds.kind_of(case.paper)

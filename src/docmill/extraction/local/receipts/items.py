@@ -20,8 +20,19 @@ _COUNT = re.compile(r"^\W*(\d{1,3})(?:\.0{1,3})?\s")
 _LONE = re.compile(r"(?<=\s)(\d{1,3})(?=\s)")
 _NUMBER = re.compile(r"\d{1,3}(?:\.0{1,3})?")
 _CENTS = Decimal("0.02")
-_CODE = re.compile(r"^\W*[A-Z]{0,4}\d{4,}[\w-]*\W*|^\W*\d{1,3}[.)]\s")
-_FLAG = re.compile(r"\s+(?:[*#]?[A-Z]{1,3}\*?|[*#])$")
+_NUMBERED = re.compile(r"\W*\d{1,2}[.)]\s?[\d-]{4,}\s")
+"""An item that begins with its number in the list and its code."""
+_CODE = re.compile(rf"^{_NUMBERED.pattern}|^\W*[A-Z]{{0,4}}\d{{4,}}[\w-]*\W*|^\W*\d{{1,3}}[.)]\s")
+_FLAG = re.compile(r"\s+(?:[*#]?(?:SR|ZRL?|ZRE|OS|ESN?|TX|[A-Z])\*?|[*#])$")
+_CODES = re.compile(r"\b(?=\w*-?\w*\d{3})[\w-]{4,}")
+_TAX_CODES = re.compile(r"\b(?:SR|ZRL?|ZRE|OS|ESN?|EX|S|Z|T)\b:?")
+_TAX_CODE = re.compile(r"(?:SR|ZRL?|ZRE|OS|ESN?|[A-Z])\W*")
+_NOTE = re.compile(
+    r"[^\W\d_]{3}\s*:\s*\S*\d{3}|\b(?:customer|cashier|hrs|tel|table|member|server|order|date|pax)\b\W*[:#]"
+    r"|\d{3,4}\s?hrs\b|\bvalued\b",
+    re.IGNORECASE,
+)
+"""A row that says who sold, when and to whom."""
 _HEADINGS = re.compile(r"\b(?:qty|price|amount|amt|desc|description|item|u/?price|disc|code|uom)\b", re.IGNORECASE)
 _LEAST = 0.5
 """How sure it is that a row is an item, when nothing else says so; a sum that fits makes it surer."""
@@ -50,26 +61,67 @@ def _items(layout: Layout, amounts: Amounts) -> list[_Item]:
         in_row.setdefault(span.piece.row, []).append((span, value))
     items: list[_Item] = []
     waiting: list[Span] = []
-    for row in range(_first(layout, amounts, in_row), len(layout.rows)):
-        said = amounts.labels[row]
+    unnamed: _Item | None = None
+    first = _first(layout, amounts, in_row)
+    end = _end(layout, amounts, in_row, first)
+    below = _named_below(layout, in_row, first, end)
+    for row in range(first, end):
         found = in_row.get(row, [])
-        if (found or items) and not said.keys().isdisjoint(_END) and (items or said.keys() & {"total", "sub"}):
-            break
         text, spans = _wording(layout, row, found)
         if not found:
-            waiting = spans if re.search(r"[A-Za-z]{2}", text) else waiting
+            if waiting and _NUMBERED.match(waiting[0].text):
+                waiting = [*waiting, *spans]
+            elif not _may_name(layout.row_text(row)):
+                continue
+            elif unnamed is not None:
+                unnamed.description, unnamed.spans, unnamed = text, spans, None
+            else:
+                waiting = spans
             continue
         item = _Item(amount=found[-1], spans=spans)
         item.description = text
         _count(item, layout.row_text(row), found)
-        if not re.search(r"[A-Za-z]{3}", text) and waiting:
+        unnamed = item if below and _bare(text) else None
+        if _bare(text) and not below:
             item.description = " ".join(span.text.strip() for span in waiting)
-            item.spans = waiting
+            item.spans = waiting or spans
         waiting = []
+        items.append(item)
+    for item in items:
         item.description = _FLAG.sub("", _CODE.sub("", item.description)).strip(" -:*.")
-        if item.description:
-            items.append(item)
-    return items
+    return [item for item in items if item.description and not _TAX_CODE.fullmatch(item.description)]
+
+
+def _end(layout: Layout, amounts: Amounts, in_row: Mapping[int, Sequence[tuple[Span, Decimal]]], first: int) -> int:
+    """The row that speaks of a total, of tax or of payment."""
+    begun = False
+    for row in range(first, len(layout.rows)):
+        said = amounts.labels[row].keys()
+        if (row in in_row or begun) and not said.isdisjoint(_END) and (begun or said & {"total", "sub"}):
+            return row
+        begun = begun or row in in_row
+    return len(layout.rows)
+
+
+def _named_below(layout: Layout, in_row: Mapping[int, Sequence[tuple[Span, Decimal]]], first: int, end: int) -> bool:
+    """Whether names stand below the rows with codes and amounts: more of these have words behind than before them."""
+
+    def named(row: int) -> bool:
+        return first <= row < end and row not in in_row and _may_name(layout.row_text(row))
+
+    bare = [row for row in range(first, end) if row in in_row and _bare(_wording(layout, row, in_row[row])[0])]
+    return sum(named(row + 1) for row in bare) > sum(named(row - 1) for row in bare)
+
+
+def _bare(text: str) -> bool:
+    """Whether the words of a row with an amount are codes and numbers only."""
+    rest = _TAX_CODES.sub(" ", _CODES.sub(" ", text))
+    return not re.search(r"[^\W\d_]{3}", rest)
+
+
+def _may_name(text: str) -> bool:
+    """Whether a row without an amount may be the name of an item: it has words, and tells nothing about the sale."""
+    return bool(re.search(r"[^\W\d_]{2}", text)) and not _NOTE.search(text)
 
 
 def _first(layout: Layout, amounts: Amounts, in_row: Mapping[int, Sequence[tuple[Span, Decimal]]]) -> int:
@@ -77,7 +129,8 @@ def _first(layout: Layout, amounts: Amounts, in_row: Mapping[int, Sequence[tuple
     for row in range(len(layout.rows)):
         if len(_HEADINGS.findall(layout.row_text(row))) >= 2:
             return row + 1
-    return max(0, min(in_row, default=len(layout.rows)) - 1)
+    row = max(0, min(in_row, default=len(layout.rows)) - 1)
+    return row - 1 if row and _NUMBERED.match(layout.row_text(row - 1)) else row
 
 
 def _wording(layout: Layout, row: int, found: Sequence[tuple[Span, Decimal]]) -> tuple[str, list[Span]]:
@@ -98,7 +151,10 @@ def _wording(layout: Layout, row: int, found: Sequence[tuple[Span, Decimal]]) ->
 def _count(item: _Item, text: str, found: Sequence[tuple[Span, Decimal]]) -> None:
     """How many, and for how much each, where it is said and fits."""
     amount = found[-1][1]
-    if times := _TIMES.search(text):
+    times = _TIMES.search(text)
+    if times and times.end() == len(text) and "." in times[1]:
+        times = None  # A mark behind an amount.
+    if times:
         item.quantity = Decimal(times[1])
     elif len(found) > 1:
         for count in [*_COUNT.findall(text), *_LONE.findall(text)]:

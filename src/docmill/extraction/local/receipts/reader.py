@@ -15,6 +15,7 @@ from docmill.extraction.local.receipts.days import find_days, label_day
 from docmill.extraction.local.receipts.doubts import doubts
 from docmill.extraction.local.receipts.items import read_items
 from docmill.extraction.local.receipts.repair import change, learn_spelling, repaired_address, repaired_company
+from docmill.extraction.local.receipts.taxes import settle
 from docmill.extraction.local.training import Kind, Labelled, Model
 from docmill.extraction.result import Extraction, FieldValue, Reader
 from docmill.extraction.schema import FieldSchema
@@ -65,10 +66,11 @@ def read_receipt(reading: Reading, schema: FieldSchema, model: Model) -> Extract
                 fields[target.name] = _value(target.name, choice, choice.candidate, layout, reading, model.knowledge)
     learned = {target.name for target in RECEIPT.targets}
     fields |= read_labelled(reading, schema, [name for name in schema.fields if name not in learned])
+    total = Decimal(fields["total"].value) if "total" in fields else None
+    fields = settle(fields, layout, layout.once(Amounts), total)
     rows = {}
     if _ITEMS in schema.tables:
-        total = fields.get("total")
-        rows[_ITEMS] = read_items(layout, layout.once(Amounts), Decimal(total.value) if total else None)
+        rows[_ITEMS] = read_items(layout, layout.once(Amounts), total)
     confidence = 1.0
     for name in schema.required:
         confidence *= fields[name].confidence if name in fields else 0.0

@@ -1,0 +1,231 @@
+"""Whose address and whose number it is, and what is no value though it stands where one would."""
+
+from dataclasses import replace
+
+from docmill.documents.reading import Format, Line, Reading
+from docmill.extraction.local.invoices import read_invoice
+from docmill.extraction.local.invoices.items import Items
+from docmill.extraction.local.invoices.names import names_in
+from docmill.extraction.local.invoices.paper import paper_of
+from docmill.extraction.result import Extraction
+from tests.unit.extraction.typed_pages import typed_reading
+
+SUMS = """
+Description                              Qty      Unit price      Amount
+Licence for one month                      1          €99.00      €99.00
+
+                                           Subtotal               €99.00
+                                           Total                  €99.00
+                                           Amount due             €99.00
+"""
+COLUMNS = """
+Invoice
+Invoice number 76253815-0004
+Date of issue  April 13, 2023
+{number}
+
+Blocksoft GmbH                      Bill to                   Ship to
+Platz am Hafen 2                    Finwerk Analytics GmbH    Finwerk Analytics GmbH |
+4020 Linz                           Uferstraße 4              Finwerk Analytics GmbH
+Austria                             06108 Halle (Saale)       Uferstraße 4
++43 660 1234567                     Germany                   06108 Halle (Saale)
+                                    {beneath}
+"""
+
+
+def value(extraction: Extraction, name: str) -> str | None:
+    return extraction.fields[name].value if name in extraction.fields else None
+
+
+def columns(*, number: str = "", beneath: str = "", behind: str = "") -> Extraction:
+    return read_invoice(typed_reading(COLUMNS.format(number=number, beneath=beneath) + SUMS + behind))
+
+
+def test_a_number_beneath_the_buyer_is_not_the_sellers() -> None:
+    found = columns(
+        number="VAT Number  DE355369209",
+        beneath="DE VAT DE355369209",
+        behind="\n(VAT of Blocksoft GmbH ATU72706128)\n",
+    )
+    assert (value(found, "seller_tax_id"), value(found, "buyer_tax_id")) == ("ATU72706128", "DE355369209")
+    assert found.fields["seller_tax_id"].raw == "ATU72706128"
+
+
+def test_a_seller_whose_number_is_not_printed_has_none() -> None:
+    found = columns(number="VAT Number  DE355369209", beneath="DE VAT DE355369209")
+    assert (value(found, "seller_tax_id"), value(found, "buyer_tax_id")) == (None, "DE355369209")
+
+
+def test_labels_and_marks_around_a_name_are_no_part_of_it() -> None:
+    paper = paper_of(typed_reading(COLUMNS.format(number="", beneath="") + SUMS))
+    texts = {name.text for name in names_in(paper, Items())}
+    assert "Finwerk Analytics GmbH" in texts
+    assert not [text for text in texts if "Ship to F" in text or text.endswith("|")]
+
+
+LETTER = """
+Musterhafter
+Versicherungsverein Neustadt a.G.
+
+Herrn
+Max Beispiel
+Gartenstr. 11
+12346 Bad Altenhausen
+
+Versicherungsbüro
+Nord
+Gartenstr. 12
+12345 Neustadt
+
+Beitragsrechnung Nr. 4711                                    24. Januar 2014
+
+Privathaftpflicht                              50,00 €
+Gesamtbeitrag                                  50,00 €
+Versicherungsteuer 19 %                         9,50 €
+Rechnungsbetrag                                59,50 €
+"""
+
+
+def closely_set(text: str) -> Reading:
+    """In larger type, so that an empty line between two blocks is hardly more than the type is high."""
+    (page,) = typed_reading(text).pages
+    lines = [
+        Line(words=tuple(replace(word, box=replace(word.box, bottom=word.box.bottom + 0.0025)) for word in line.words))
+        for line in page.lines
+    ]
+    return Reading(sha256="0" * 64, format=Format.PDF, pages=(replace(page, lines=tuple(lines)),))
+
+
+def test_an_address_ends_where_another_begins() -> None:
+    found = read_invoice(closely_set(LETTER))
+    assert value(found, "buyer_name") == "Herrn Max Beispiel"
+    assert value(found, "buyer_address") == "Gartenstr. 11, 12346 Bad Altenhausen"
+
+
+def test_the_address_of_the_buyer_is_not_the_sellers() -> None:
+    found = read_invoice(closely_set(LETTER))
+    assert value(found, "seller_name") == "Musterhafter Versicherungsverein Neustadt a.G."
+    assert "Gartenstr. 11" not in (value(found, "seller_address") or "")
+
+
+def test_a_town_that_stands_apart_belongs_to_the_street() -> None:
+    page = """
+                                                       Luftballon GmbH
+                                                       Ecke 12
+                                                       12345 Stadthausen
+
+Theodor Est
+Bahnstr. 42
+
+88802 Spielkreis
+
+Rechnung RE-20140703 vom 03.07.2014
+
+Menge   Produkt                     Einzelpreis     Summe
+400,00  Luftballon bunt                  0,79 €    316,00 €
+
+Summe netto                                        316,00 €
+USt 19 %                                            60,04 €
+Summe inkl. USt                                    376,04 €
+"""
+    found = read_invoice(typed_reading(page))
+    assert value(found, "buyer_address") == "Bahnstr. 42, 88802 Spielkreis"
+
+
+TERMS = """
+Garten GmbH
+Hauptstr. 1
+12345 Neustadt
+
+Rechnung Nr. 4711 vom 01.02.2024
+
+Pos  Beschreibung            Menge    Preis      Betrag
+1    Rasen                       2    50,00      100,00
+
+Summe netto                                      100,00
+USt 19 %                                          19,00
+Gesamtbetrag EUR                                 119,00
+
+Zahlungsbedingungen
+Beschreibung                 Fälligkeit          Teilzahlung
+{terms}
+"""
+
+
+def test_the_head_of_a_table_is_no_term_of_payment() -> None:
+    found = read_invoice(typed_reading(TERMS.format(terms="")))
+    assert value(found, "payment_terms") is None
+
+
+def test_terms_of_payment_are_read_beneath_the_head_of_their_column() -> None:
+    found = read_invoice(typed_reading(TERMS.format(terms="30 Tage rein netto           02.03.2024")))
+    assert value(found, "payment_terms") == "30 Tage rein netto"
+
+
+def test_a_word_for_an_amount_does_not_name_what_was_sold() -> None:
+    page = """
+Fuhrpark GmbH
+Allee 26, 80786 München
+
+Rechnungsnummer: 2015738820
+München, den 01.11.2024
+
+Finanzrate vom 01.11.2024 bis 30.11.2024
+Nettobetrag  (zzgl. 19,00% MwSt.)                               376,37
+----------------------------------------------------------------------
+Gesamtbeträge                      Netto EUR   MwSt. EUR   Brutto EUR
+----------------------------------------------------------------------
+                    19,00% MwSt.:    376,37       71,51       447,88
+
+                    Summe gesamt                              447,88
+"""
+    (row,) = read_invoice(typed_reading(page)).rows["line_items"]
+    assert row["description"].value == "Finanzrate vom 01.11.2024 bis 30.11.2024"
+
+
+def test_the_tax_on_shipping_is_added_and_not_the_shipping() -> None:
+    page = """
+Laden AG
+Feldstraße 34
+54321 Hithausen
+
+Rechnung RE1001                      Belegdatum: 26.10.2022
+
+Pos.  Bezeichnung              Menge   Einzelpreis €   Gesamt €
+1     Lizenz                    1,00           84,95      84,95
+2     Wartung                   1,00          719,40     719,40
+
+      Positionen netto                                  804,35 €
+      Versandkosten netto                                 4,99 €
+      Positionen USt. 19,00% auf 804,35 €               152,83 €
+      Versandkosten USt. 19,00% auf 4,99 €                0,95 €
+      Endsumme                                          963,12 €
+"""
+    found = read_invoice(typed_reading(page))
+    assert (value(found, "tax"), value(found, "total")) == ("153.78", "963.12")
+    assert found.fields["tax"].raw == "152,83 € + 0,95 €"
+
+
+def test_the_words_of_the_sums_name_no_buyer() -> None:
+    page = """
+                              TAX INVOICE
+Nila Foods & Spices
+12 Anna Salai, Chennai 600002
+GSTIN: 33AACCN2082N1ZD                          Invoice No: NF/26-27/318
+State: Tamil Nadu (33)                          Date: 21/05/2026
+
+Bill To
+Palar Retail LLP
+GSTIN: 33AACCN2082N1ZD
+
+Description                    HSN/SAC     Qty     Rate       Amount
+Black pepper, whole, 50kg      0904         50   248.00    12,400.00
+
+                                       Taxable Value   Rs. 12,400.00
+                                                CGST      Rs. 310.00
+                                                SGST      Rs. 310.00
+                                               Total   Rs. 13,020.00
+"""
+    found = read_invoice(typed_reading(page))
+    assert value(found, "buyer_name") == "Palar Retail LLP"
+    assert value(found, "buyer_tax_id") == value(found, "seller_tax_id") == "33AACCN2082N1ZD"
