@@ -250,7 +250,8 @@ def save(
     types = asked if isinstance(asked, FieldSchema) else None
     paths = write(kept, document, settings.into(out), document.created_at, schema=types)
     answer = stored_extraction(kept, workshop) if kept is not found else {"file": None, "summary": summary_of(found)}
-    review = None if options is None or recheck else _reviewed(found, schema, options)
+    # Where no schema fits there are no fields, and nothing to review.
+    review = None if options is None or recheck or not found.schema else _reviewed(found, schema, options)
     return {**answer, "outputs": [str(path) for path in paths], "review": review}
 
 
