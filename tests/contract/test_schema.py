@@ -36,6 +36,7 @@ from docmill.model.statuses import (
     StepKind,
     StepStatus,
 )
+from docmill.model.webhooks import DeliveryStatus, WebhookEvent
 from docmill.testing.samples import single_step
 from docmill.testing.world import World
 from tests.conftest import PostgresCopies
@@ -53,6 +54,8 @@ CHECKED: dict[tuple[str, str], type[StrEnum]] = {
     ("ai_calls", "outcome"): CallOutcome,
     ("ai_breakers", "state"): BreakerState,
     ("documents", "status"): DocumentStatus,
+    ("webhook_deliveries", "event"): WebhookEvent,
+    ("webhook_deliveries", "status"): DeliveryStatus,
     ("review_items", "status"): ReviewStatus,
     ("review_items", "sla_state"): SlaState,
     ("extracted_fields", "state"): FieldState,
@@ -152,7 +155,7 @@ def members(connection: Connection, table: str, column: str) -> set[str]:
     else:
         sql = connection.execute(text("select sql from sqlite_master where name = :name"), {"name": table}).scalar_one()
         (definition,) = (line for line in sql.splitlines() if f"ck_{table}_{column} " in line)
-    return set(re.findall(r"'(\w+)'", definition))
+    return set(re.findall(r"'([\w.]+)'", definition))
 
 
 @pytest.mark.parametrize("place", CHECKED, ids=".".join)

@@ -23,6 +23,7 @@ from docmill.bootstrap.meanings import (
     retry_policy,
     review_reading,
     schema_overrides,
+    webhook_rules,
 )
 from docmill.model.errors import DocmillError
 from docmill.settings import ExecutorSection, ProviderSection, Settings
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from docmill.services.processing import Processing
     from docmill.services.review import Review
     from docmill.services.templates import Templates
+    from docmill.services.webhooks import Webhooks
     from docmill.steps.document_work import DocumentWork
     from docmill.templates.catalogue import Catalogue
 
@@ -178,8 +180,10 @@ class App:
     @cached_property
     def review(self) -> "Review":
         """What people look at and decide."""
+        from docmill.review.recording import Unrecorded
         from docmill.services.ordering import outputs_template
         from docmill.services.review import Review
+        from docmill.services.webhook_events import Announcing
 
         return Review(
             self.database,
@@ -187,7 +191,15 @@ class App:
             review_reading(self.settings, lambda: self.blobs),
             lambda: outputs_template(self.templates, self.catalogue).id,
             claim_for=self.settings.review.claim_for,
+            recorder=Announcing(Unrecorded()),
         )
+
+    @cached_property
+    def webhooks(self) -> "Webhooks":
+        """Whom to tell what happens."""
+        from docmill.services.webhooks import Webhooks
+
+        return Webhooks(self.database)
 
     @cached_property
     def model_use(self) -> "ModelUse":
@@ -219,8 +231,7 @@ class App:
         from docmill.engine.pools import PoolSettings
         from docmill.engine.worker import Worker, WorkerSettings, default_pools
         from docmill.prompts.store import resolve
-        from docmill.services.document_chores import document_chores
-        from docmill.services.review_chores import ReviewChores
+        from docmill.services.chores import chores
 
         settings = self.settings
         pools = {pool.name: pool for pool in default_pools()}
@@ -242,7 +253,7 @@ class App:
                 children=ChildSettings(**children),
                 drain_seconds=settings.drain_seconds,
                 retention=settings.retention.jobs,
-                chores=(*document_chores(self.database, lambda: self.blobs), ReviewChores(self.database)),
+                chores=chores(self.database, lambda: self.blobs, webhook_rules(settings)),
             ),
             resolve,
             models=self.models,

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from docmill.outputs.places import OutputSettings
     from docmill.services.retries import RetryPolicy
     from docmill.services.review_base import Reading
+    from docmill.services.webhook_sending import Sending
     from docmill.steps.document_work import DocumentWork
 
 
@@ -209,6 +210,14 @@ def extraction_options(settings: Settings) -> dict[str, object]:
         "overrides": schema_overrides(settings),
         "models": str(settings.home / "models"),
     }
+
+
+def webhook_rules(settings: Settings) -> "Sending":
+    """How messages to other systems are sent."""
+    from docmill.services.webhook_sending import Sending
+
+    section = settings.webhooks
+    return Sending(timeout=section.timeout, private=section.private_addresses, keep=section.keep)
 
 
 def askable(settings: Settings, name: str) -> "Target":

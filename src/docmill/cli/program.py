@@ -27,6 +27,7 @@ from docmill.cli import (
     review_care,
     showing,
     templates,
+    webhooks,
     worker,
 )
 from docmill.cli.errors import EXIT_INTERRUPTED, EXIT_PIPE, EXIT_WRONG_USE, WrongUse, exit_code, report
@@ -52,7 +53,7 @@ DOCMILL_HOME (~/.docmill). Exit codes: 0 done, 1 something failed, 2 wrong use."
 
 ORDER = (
     *("process", "documents", "show", "export", "query", "eval", "learn", "templates", "prompts", "jobs", "batch"),
-    *("worker", "review", "issues", "callback", "ai", "config", "db", "doctor"),
+    *("worker", "review", "issues", "webhooks", "callback", "ai", "config", "db", "doctor"),
 )
 """Of the commands in the help: as a person comes to need them."""
 _FILE_COMMANDS = ("process", "templates", "prompts", "callback")
@@ -80,6 +81,7 @@ def build() -> App:
         batches.app,
         issues.app,
         review.app,
+        webhooks.app,
         ai.app,
         config.app,
         database.app,

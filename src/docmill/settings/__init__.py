@@ -19,6 +19,7 @@ from docmill.settings.engine import ChildSection, ExecutorSection, LeaseSection,
 from docmill.settings.loading import Settings, SettingsInvalid, config_file, load_settings, unknown_variables
 from docmill.settings.models import ModelSection, PriceSection, ProviderSection
 from docmill.settings.storage import StorageSection
+from docmill.settings.webhooks import WebhookSection
 
 __all__ = [
     "BreakerSection",
@@ -41,6 +42,7 @@ __all__ = [
     "SettingsInvalid",
     "StorageSection",
     "ValidationSection",
+    "WebhookSection",
     "config_file",
     "load_settings",
     "unknown_variables",

@@ -31,6 +31,7 @@ from docmill.settings.faults import told
 from docmill.settings.models import ModelSection
 from docmill.settings.section import Listed
 from docmill.settings.storage import StorageSection
+from docmill.settings.webhooks import WebhookSection
 
 PREFIX = "DOCMILL_"
 
@@ -78,6 +79,7 @@ class Settings(BaseSettings):
     idempotency: IdempotencySection = IdempotencySection()
     processing: ProcessingSection = ProcessingSection()
     review: ReviewSection = ReviewSection()
+    webhooks: WebhookSection = WebhookSection()
     output: OutputSection = OutputSection()
 
     @field_validator("home")

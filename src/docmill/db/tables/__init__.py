@@ -17,6 +17,7 @@ from docmill.db.tables.review import (
     reviewers,
 )
 from docmill.db.tables.templates import template_steps, templates
+from docmill.db.tables.webhooks import webhook_attempts, webhook_deliveries, webhook_endpoints
 from docmill.db.tables.workers import workers
 
 __all__ = [
@@ -47,5 +48,8 @@ __all__ = [
     "step_parts",
     "template_steps",
     "templates",
+    "webhook_attempts",
+    "webhook_deliveries",
+    "webhook_endpoints",
     "workers",
 ]
