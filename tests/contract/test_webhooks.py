@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from threading import Event as Signal
 
@@ -43,7 +43,7 @@ class PostOffice:
         self.webhooks = Webhooks(database)
         self.chore = WebhookChore(database, HERE, chance=lambda: 1.0)
 
-    def now(self):  # type: ignore[no-untyped-def]
+    def now(self) -> datetime:
         with self.database.read() as connection:
             return database_now(connection)
 

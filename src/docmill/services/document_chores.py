@@ -36,6 +36,7 @@ def document_chores(database: Database, blobs: Callable[[], Blobs]) -> tuple[Eve
 
     Each on its own: a bucket that cannot be reached keeps nobody from the rest.
     """
+    database = database.as_keeper()
     return (
         Every(_SETTLE, lambda now: settle(database)),
         Every(_EXPIRE, lambda now: forget(database, now)),

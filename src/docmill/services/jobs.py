@@ -63,10 +63,10 @@ class Jobs:
     """The jobs of one organisation."""
 
     def __init__(self, database: Database, bell: Bell, org_id: str = DEFAULT_ORG) -> None:
-        self._database = database
+        self._database = database.scoped(org_id)
         self._bell = bell
         self._org_id = org_id
-        self._stores = StorePool(database, PlanSource())
+        self._stores = StorePool(self._database, PlanSource())
         self._own_templates: set[str] = set()
 
     def submit(self, new_jobs: Sequence[NewJob]) -> int:

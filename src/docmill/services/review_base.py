@@ -51,7 +51,7 @@ class ReviewBase:
         claim_for: timedelta = CLAIM_FOR,
         recorder: Recorder | None = None,
     ) -> None:
-        self._database = database
+        self._database = database.scoped(org_id)
         self._bell = bell
         self._reading = reading
         self._outputs_template = outputs_template

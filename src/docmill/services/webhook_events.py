@@ -126,12 +126,12 @@ def deliver(connection: Connection, endpoint: Row[Any], happenings: Sequence[Hap
 
 def gather(database: Database, now: datetime) -> None:
     """Write down what the jobs that have ended since the last look mean to the endpoints that want to hear of it."""
-    with database.read() as connection:
+    with database.as_keeper().read() as connection:
         found = connection.execute(select(webhook_endpoints).where(webhook_endpoints.c.enabled)).all()
     for endpoint in found:
         wanted = _OF_JOBS & {WebhookEvent(name) for name in endpoint.events}
         if wanted:
-            _gather_for(database, endpoint, wanted, now)
+            _gather_for(database.scoped(endpoint.org_id), endpoint, wanted, now)
 
 
 def _gather_for(database: Database, endpoint: Row[Any], wanted: set[WebhookEvent], now: datetime) -> None:

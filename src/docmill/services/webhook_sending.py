@@ -69,10 +69,11 @@ class WebhookChore:
         self, database: Database, sending: Sending | None = None, *, chance: Callable[[], float] = random.random
     ) -> None:
         self._database = database
+        self._across = database.as_keeper()
         self._sending = sending or Sending()
         self._chance = chance
         self._gather = Every(_LOOK, lambda now: gather(database, now))
-        self._forget = Every(_FORGET, lambda now: forget(database, now - self._sending.keep))
+        self._forget = Every(_FORGET, lambda now: forget(self._across, now - self._sending.keep))
         self._threads: ThreadPoolExecutor | None = None
         self._running: dict[Future[None], str] = {}
 
@@ -100,7 +101,7 @@ class WebhookChore:
         room = AT_ONCE - taken.total()
         if room <= 0:
             return []
-        with self._database.read() as connection:
+        with self._across.read() as connection:
             due = select(_D.id, _D.endpoint_id).where(
                 _D.due_at <= database_now(connection), _D.endpoint_id.not_in(full)
             )
@@ -112,7 +113,7 @@ class WebhookChore:
                 chosen.append(row.id)
         if not chosen:
             return []
-        with self._database.write() as connection:
+        with self._across.write() as connection:
             now = database_now(connection)
             # Conditional once more: of two that found the same, the second finds it put off.
             claim = update(webhook_deliveries).where(_D.id.in_(chosen), _D.due_at <= now)
@@ -120,7 +121,7 @@ class WebhookChore:
 
     def _send(self, delivery: Row[Any]) -> None:
         try:
-            deliver_one(self._database, delivery, self._sending, self._chance)
+            deliver_one(self._database.scoped(delivery.org_id), delivery, self._sending, self._chance)
         except Exception as error:
             # The claim runs out, and it is sent again.
             log.warning("message %s was not sent: %s", delivery.id, error)

@@ -83,7 +83,7 @@ class Webhooks:
     """The outgoing webhooks of one organisation."""
 
     def __init__(self, database: Database, org_id: str = DEFAULT_ORG, *, recorder: Recorder | None = None) -> None:
-        self._database = database
+        self._database = database.scoped(org_id)
         self._org_id = org_id
         self._recorder = recorder or Unrecorded()
 

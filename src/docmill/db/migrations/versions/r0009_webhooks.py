@@ -3,10 +3,12 @@
 import sqlalchemy as sa
 from alembic import op
 
+from docmill.db.protection import protect
+from docmill.db.standing import KEEPER
 from docmill.db.types import IdType, JsonText, UtcTime
 
 revision = "0009"
-down_revision = "0006"
+down_revision = "0007"
 branch_labels = None
 depends_on = None
 
@@ -48,6 +50,16 @@ def upgrade() -> None:
             ["delivery_id"], ["webhook_deliveries.id"], name="fk_webhook_attempts_delivery_id", ondelete="CASCADE"
         ),
     )
+    bind = op.get_bind()
+    # Chores find out for whom there is something to do, and act for them one organisation at a time.
+    protect(bind, "webhook_endpoints", across={KEEPER: "select"})
+    protect(
+        bind,
+        "webhook_deliveries",
+        across={KEEPER: "select, update, delete"},
+        under={"endpoint_id": "webhook_endpoints"},
+    )
+    protect(bind, "webhook_attempts", across={KEEPER: "select, delete"}, under={"delivery_id": "webhook_deliveries"})
 
 
 def _deliveries() -> None:
