@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from docmill.engine.worker import Worker
     from docmill.plugin import Registry
     from docmill.prompts.store import Prompts
+    from docmill.services.analytics import Analytics
     from docmill.services.batches import Batches
     from docmill.services.callbacks import Callbacks
     from docmill.services.documents import Documents
@@ -200,6 +201,13 @@ class App:
         from docmill.services.webhooks import Webhooks
 
         return Webhooks(self.database)
+
+    @cached_property
+    def analytics(self) -> "Analytics":
+        """How the work goes."""
+        from docmill.services.analytics import Analytics
+
+        return Analytics(self.database)
 
     @cached_property
     def model_use(self) -> "ModelUse":
