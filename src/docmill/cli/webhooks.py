@@ -10,7 +10,7 @@ from cyclopts import App, Parameter
 from docmill.cli.options import Json, Limit
 from docmill.cli.output import note_page, print_json, print_table, printable, record, styled, when
 from docmill.cli.review import As, desk
-from docmill.model.webhooks import SUBSCRIBABLE, DeliveryStatus, WebhookEvent
+from docmill.model.webhooks import SUBSCRIBABLE, DeliveryStatus
 
 if TYPE_CHECKING:
     from docmill.model.people import Principal
@@ -28,7 +28,7 @@ app = App(name="webhooks", help="Tell other systems what happens, and see whethe
 EndpointId = Annotated[str, Parameter(name="ENDPOINT", help="The endpoint's id.")]
 DeliveryId = Annotated[str, Parameter(name="DELIVERY", help="The delivery's id, which is its message's.")]
 Events = Annotated[
-    tuple[WebhookEvent, ...],
+    tuple[str, ...],
     Parameter(
         name="--event",
         metavar="EVENT",
