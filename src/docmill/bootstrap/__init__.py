@@ -8,16 +8,15 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from docmill.bootstrap.declarations import catalogue_of, load_registry, plugin_modules
 from docmill.bootstrap.meanings import (
     askable,
     document_work,
     extraction_options,
     model_accesses,
     model_rules,
-    no_blobs,
     open_blobs,
     output_settings,
     retry_policy,
@@ -25,8 +24,11 @@ from docmill.bootstrap.meanings import (
     schema_overrides,
     webhook_rules,
 )
+from docmill.bootstrap.revisions import SchemaOutdated, is_newer, outdated
 from docmill.model.errors import DocmillError
-from docmill.settings import ExecutorSection, ProviderSection, Settings
+from docmill.model.ids import DEFAULT_ORG
+from docmill.model.people import Permission
+from docmill.settings import Settings
 
 if TYPE_CHECKING:
     from docmill.ai.gateway import Gateway
@@ -34,17 +36,23 @@ if TYPE_CHECKING:
     from docmill.documents.blobs import Blobs
     from docmill.engine.bell import Bell
     from docmill.engine.worker import Worker
+    from docmill.model.people import Principal
     from docmill.plugin import Registry
     from docmill.prompts.store import Prompts
     from docmill.services.analytics import Analytics
+    from docmill.services.audit import Audit
     from docmill.services.batches import Batches
     from docmill.services.callbacks import Callbacks
     from docmill.services.documents import Documents
     from docmill.services.issues import Issues
     from docmill.services.jobs import Jobs
+    from docmill.services.keys import Door, Keys
     from docmill.services.models import ModelUse
+    from docmill.services.organisations import Organisations
+    from docmill.services.people import People
     from docmill.services.processing import Processing
     from docmill.services.review import Review
+    from docmill.services.sessions import Sessions
     from docmill.services.templates import Templates
     from docmill.services.webhooks import Webhooks
     from docmill.steps.document_work import DocumentWork
@@ -71,23 +79,6 @@ __all__ = [
     "schema_overrides",
 ]
 
-ENTRY_POINTS = "docmill.plugins"
-BUILT_IN = (
-    "docmill.steps.check",
-    "docmill.steps.finish",
-    "docmill.steps.generate",
-    "docmill.steps.human",
-    "docmill.steps.undo",
-    "docmill.ai.local",
-)
-"""Modules that declare what every installation has."""
-
-
-class SchemaOutdated(DocmillError):
-    """The database is not at the schema of this release."""
-
-    code = "schema_outdated"
-
 
 class HomeUnusable(DocmillError):
     """The folder for the installation's state cannot be used."""
@@ -101,6 +92,17 @@ class App:
 
     settings: Settings
     database: "Database"
+    org_id: str = DEFAULT_ORG
+    """For whom its services act; sign-in, the door, callbacks and workers are everybody's."""
+    whole: "App | None" = None
+    """The installation that this is a view of."""
+
+    def of(self, org_id: str) -> "App":
+        """The same installation for another organisation: to be closed by itself, before the whole."""
+        view = replace(self, org_id=org_id, whole=self)
+        # What is dear to make and no organisation's own is shared.
+        view.__dict__.update(registry=self.registry, blobs=self.blobs, bell=self.bell)
+        return view
 
     @cached_property
     def registry(self) -> "Registry":
@@ -123,7 +125,7 @@ class App:
     def documents(self) -> "Documents":
         from docmill.services.documents import Documents
 
-        return Documents(self.database, lambda: self.blobs)
+        return Documents(self.database, lambda: self.blobs, self.org_id)
 
     @cached_property
     def processing(self) -> "Processing":
@@ -132,7 +134,15 @@ class App:
 
         limits = self.document_work.limits
         concurrency = self.settings.processing.concurrency
-        return Processing(self.database, lambda: self.blobs, self.documents, self.jobs, limits, in_flight=concurrency)
+        return Processing(
+            self.database,
+            lambda: self.blobs,
+            self.documents,
+            self.jobs,
+            limits,
+            org_id=self.org_id,
+            in_flight=concurrency,
+        )
 
     @cached_property
     def bell(self) -> "Bell":
@@ -144,19 +154,19 @@ class App:
     def templates(self) -> "Templates":
         from docmill.services.templates import Templates
 
-        return Templates(self.database)
+        return Templates(self.database, self.org_id)
 
     @cached_property
     def prompts(self) -> "Prompts":
         from docmill.prompts.store import Prompts
 
-        return Prompts(self.database)
+        return Prompts(self.database, self.org_id)
 
     @cached_property
     def jobs(self) -> "Jobs":
         from docmill.services.jobs import Jobs
 
-        return Jobs(self.database, self.bell)
+        return Jobs(self.database, self.bell, self.org_id)
 
     @cached_property
     def callbacks(self) -> "Callbacks":
@@ -170,13 +180,13 @@ class App:
     def batches(self) -> "Batches":
         from docmill.services.batches import Batches
 
-        return Batches(self.database, self.bell)
+        return Batches(self.database, self.bell, self.org_id)
 
     @cached_property
     def issues(self) -> "Issues":
         from docmill.services.issues import Issues
 
-        return Issues(self.database, self.bell)
+        return Issues(self.database, self.bell, self.org_id)
 
     @cached_property
     def review(self) -> "Review":
@@ -191,30 +201,79 @@ class App:
             self.bell,
             review_reading(self.settings, lambda: self.blobs),
             lambda: outputs_template(self.templates, self.catalogue).id,
+            org_id=self.org_id,
             claim_for=self.settings.review.claim_for,
             recorder=Announcing(Unrecorded()),
         )
+
+    def jobs_for(self, principal: "Principal") -> "Jobs":
+        """The jobs that somebody sees: all, or where jobs.visibility says so their own. For the caller to close."""
+        from docmill.services.jobs import Jobs
+
+        own = self.settings.jobs.visibility == "own" and not principal.may(Permission.MEMBERS_MANAGE)
+        return Jobs(self.database, self.bell, principal.org_id, seen_by=principal.id if own else None)
+
+    @cached_property
+    def organisations(self) -> "Organisations":
+        from docmill.services.organisations import Organisations
+
+        return Organisations(self.database)
+
+    @cached_property
+    def people(self) -> "People":
+        """The members of the organisation."""
+        from docmill.services.people import People
+
+        return People(self.database, self.org_id)
+
+    @cached_property
+    def keys(self) -> "Keys":
+        from docmill.services.keys import Keys
+
+        return Keys(self.database, self.org_id)
+
+    @cached_property
+    def audit(self) -> "Audit":
+        from docmill.services.audit import Audit
+
+        return Audit(self.database, self.org_id)
+
+    @cached_property
+    def sessions(self) -> "Sessions":
+        """Signing in and out."""
+        from docmill.people.passwords import Argon2Passwords
+        from docmill.services.sessions import Sessions
+
+        times = self.settings.sessions
+        return Sessions(self.database, Argon2Passwords(), idle=times.idle, absolute=times.absolute)
+
+    @cached_property
+    def door(self) -> "Door":
+        """Who comes with what: an API key, or the token of a session."""
+        from docmill.services.keys import Door, KeyService
+
+        return Door(KeyService(self.database), self.sessions)
 
     @cached_property
     def webhooks(self) -> "Webhooks":
         """Whom to tell what happens."""
         from docmill.services.webhooks import Webhooks
 
-        return Webhooks(self.database)
+        return Webhooks(self.database, self.org_id)
 
     @cached_property
     def analytics(self) -> "Analytics":
         """How the work goes."""
         from docmill.services.analytics import Analytics
 
-        return Analytics(self.database)
+        return Analytics(self.database, self.org_id)
 
     @cached_property
     def model_use(self) -> "ModelUse":
         """What models were asked and what it cost."""
         from docmill.services.models import ModelUse
 
-        return ModelUse(self.database)
+        return ModelUse(self.database, self.org_id)
 
     @property
     def catalogue(self) -> "Catalogue":
@@ -261,7 +320,7 @@ class App:
                 children=ChildSettings(**children),
                 drain_seconds=settings.drain_seconds,
                 retention=settings.retention.jobs,
-                chores=chores(self.database, lambda: self.blobs, webhook_rules(settings)),
+                chores=chores(self.database, lambda: self.blobs, webhook_rules(settings), idle=settings.sessions.idle),
             ),
             resolve,
             models=self.models,
@@ -282,16 +341,19 @@ class App:
         from docmill.db import schema
 
         if is_newer(self.revision()):
-            raise _outdated(self, self.revision())
+            raise outdated(self.database, self.revision())
         with self.database.write() as connection:
             schema.upgrade(connection)
         return schema.HEAD
 
     def close(self) -> None:
-        for name in ("models", "jobs", "callbacks", "batches", "issues", "review", "bell"):
+        for name in ("models", "jobs", "callbacks", "batches", "issues", "review"):
             if name in self.__dict__:
                 getattr(self, name).close()
-        self.database.close()
+        if self.whole is None:
+            if "bell" in self.__dict__:
+                self.bell.close()
+            self.database.close()
 
 
 @contextmanager
@@ -324,95 +386,4 @@ def _check_schema(app: App) -> None:
     if app.database.kind == "sqlite" and not is_newer(revision):
         app.upgrade()
         return
-    raise _outdated(app, revision)
-
-
-def is_newer(revision: str | None) -> bool:
-    """Whether a newer release wrote this revision; they are numbered in order."""
-    from docmill.db import schema
-
-    return revision is not None and revision > schema.HEAD
-
-
-def _outdated(app: App, revision: str | None) -> SchemaOutdated:
-    from docmill.db import schema
-
-    if is_newer(revision):
-        return SchemaOutdated(
-            f"The database {app.database} is at revision {revision}, made by a newer release; this one knows "
-            f"{schema.HEAD}. Upgrade Docmill."
-        )
-    found = f"is at revision {revision}" if revision else "has no Docmill schema"
-    return SchemaOutdated(
-        f"The database {app.database} {found}, this release needs {schema.HEAD}. Run `docmill db upgrade`."
-    )
-
-
-def plugin_modules(modules: tuple[str, ...]) -> tuple[str, ...]:
-    """Where steps, processors and loaders are declared: built in, by entry point, and in these modules."""
-    from importlib.metadata import entry_points
-
-    names = [*BUILT_IN, *(point.module for point in entry_points(group=ENTRY_POINTS)), *modules]
-    return tuple(dict.fromkeys(names))
-
-
-def load_registry(
-    modules: tuple[str, ...],
-    executors: Mapping[str, ExecutorSection] | None = None,
-    providers: Mapping[str, ProviderSection] | None = None,
-    work: "DocumentWork | None" = None,
-) -> "Registry":
-    """All declared steps, processors and loaders; external steps go to these executors, models to these providers."""
-    from datetime import UTC, datetime
-    from importlib import import_module
-
-    from docmill.ai.providers.asking import provider_of
-    from docmill.plugin import EntityLoader, PluginInvalid, Registry
-    from docmill.steps.documents import document_declarations
-    from docmill.steps.external import Executor, external_call
-
-    registry = Registry()
-    for name in plugin_modules(modules):
-        try:
-            module = import_module(name)
-        except DocmillError:
-            raise
-        except (
-            Exception
-        ) as error:  # A plug-in is somebody else's code: whatever it raises, the person must hear its name.
-            raise PluginInvalid(
-                f"The plug-in module {name!r} cannot be imported: {type(error).__name__}: {error}. "
-                "Install it or correct `plugins`.",
-                module=name,
-            ) from error
-        registry.add_module(module)
-    known = {
-        name: Executor(url=section.url, key=section.key, timeout=section.timeout)
-        for name, section in (executors or {}).items()
-    }
-    registry.add(external_call(known, lambda: datetime.now(UTC)))
-    for spec in document_declarations(work or document_work(Settings.model_construct(home=Path()), no_blobs)):
-        # A plug-in of an earlier release may have documents of its own.
-        if not (isinstance(spec, EntityLoader) and spec.entity_type in registry.loaders):
-            registry.add(spec)
-    for access in model_accesses(providers or {}).values():
-        # A plug-in may bring a provider of its own under one of the names.
-        if access.name not in registry.providers:
-            registry.add(provider_of(access))
-    return registry
-
-
-def catalogue_of(registry: "Registry") -> "Catalogue":
-    """What a template may name, given these declarations."""
-    from docmill.templates.catalogue import Catalogue, StepType
-
-    processors: dict[str, set[str]] = {}
-    for service, method in registry.processors:
-        processors.setdefault(service, set()).add(method)
-    return Catalogue(
-        step_types={
-            name: StepType(kind=spec.kind, recoveries=frozenset(spec.recoveries), takes_item="item" in spec.needs)
-            for name, spec in registry.steps.items()
-        },
-        processors={service: frozenset(methods) for service, methods in processors.items()},
-    )
+    raise outdated(app.database, revision)
