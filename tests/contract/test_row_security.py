@@ -290,7 +290,7 @@ def plain_login(own_postgres_server: PostgresServer) -> str:
     """A database whose owner is no superuser."""
     url = own_postgres_server.create_database("plain")
     with psycopg.connect(url, autocommit=True) as admin:
-        admin.execute("create role clerk login createrole password 'clerk'")
+        admin.execute("create role clerk login noinherit createrole password 'clerk'")
         admin.execute("alter database plain owner to clerk")
         admin.execute("alter schema public owner to clerk")
     plain = Database(url).url.set(drivername="postgresql", username="clerk", password="clerk")
