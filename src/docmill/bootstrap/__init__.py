@@ -191,7 +191,7 @@ class App:
     @cached_property
     def review(self) -> "Review":
         """What people look at and decide."""
-        from docmill.review.recording import Unrecorded
+        from docmill.people.audit import AuditTrail
         from docmill.services.ordering import outputs_template
         from docmill.services.review import Review
         from docmill.services.webhook_events import Announcing
@@ -203,7 +203,7 @@ class App:
             lambda: outputs_template(self.templates, self.catalogue).id,
             org_id=self.org_id,
             claim_for=self.settings.review.claim_for,
-            recorder=Announcing(Unrecorded()),
+            recorder=Announcing(AuditTrail()),
         )
 
     def jobs_for(self, principal: "Principal") -> "Jobs":

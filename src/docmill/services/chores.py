@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from docmill.db.database import Database
 from docmill.documents.blobs import Blobs
-from docmill.review.recording import Unrecorded
+from docmill.people.audit import AuditTrail
 from docmill.services.document_chores import document_chores
 from docmill.services.people_chores import people_chores
 from docmill.services.review_chores import ReviewChores
@@ -19,7 +19,7 @@ def chores(
     """Documents, review, sessions and webhooks; one that fails keeps nobody from the rest."""
     return (
         *document_chores(database, blobs),
-        ReviewChores(database, Announcing(Unrecorded())),
+        ReviewChores(database, Announcing(AuditTrail())),
         people_chores(database, idle=idle),
         WebhookChore(database, sending),
     )

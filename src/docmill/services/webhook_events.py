@@ -74,18 +74,17 @@ class Announcing:
         now: datetime,
     ) -> None:
         """As `Recorder` says."""
-        self._behind.record(connection, principal, action, subject, before, after, now)
         event = _TOLD_BY_REVIEW.get(action)
-        if event is None or subject[0] != ITEM:
-            return
-        endpoints = _wanting(connection, principal.org_id, event)
-        if endpoints:
+        endpoints = [] if event is None else _wanting(connection, principal.org_id, event)
+        if event is not None and endpoints and subject[0] == ITEM:
             data = _item(connection, subject[1]) | dict(after or {})
             if event is WebhookEvent.REVIEW_DECIDED:
                 data["decided_by"] = principal.name
             happening = Happening(event=event, key=f"{action}:{subject[1]}:{iso(now)}", at=now, data=data)
             for endpoint in endpoints:
                 deliver(connection, endpoint, [happening], now)
+        # Last: an audit log locks the end of its chain from here on.
+        self._behind.record(connection, principal, action, subject, before, after, now)
 
 
 def _wanting(connection: Connection, org_id: str, event: WebhookEvent) -> list[Row[Any]]:

@@ -14,7 +14,8 @@ from docmill.model.errors import Conflict, Forbidden, InvalidInput, NotFound
 from docmill.model.ids import DEFAULT_ORG, canonical_id, new_id
 from docmill.model.people import Permission, Principal
 from docmill.model.webhooks import SUBSCRIBABLE, DeliveryStatus, WebhookEvent
-from docmill.review.recording import Recorder, Unrecorded
+from docmill.people.audit import AuditTrail
+from docmill.review.recording import Recorder
 from docmill.services.webhook_events import Happening, deliver
 from docmill.webhooks.posting import checked_url
 from docmill.webhooks.signatures import new_secret, read_secret
@@ -85,7 +86,7 @@ class Webhooks:
     def __init__(self, database: Database, org_id: str = DEFAULT_ORG, *, recorder: Recorder | None = None) -> None:
         self._database = database.scoped(org_id)
         self._org_id = org_id
-        self._recorder = recorder or Unrecorded()
+        self._recorder = recorder or AuditTrail()
 
     def list(self, principal: Principal) -> Sequence[EndpointView]:
         """All endpoints, oldest first."""

@@ -55,7 +55,7 @@ def forged(provider: StandInProvider) -> str:
 
 def unsigned(provider: StandInProvider) -> str:
     claims = jwt.decode(provider.token("n"), options={"verify_signature": False})
-    return jwt.encode(claims, None, algorithm="none", headers={"kid": provider.key_id})
+    return jwt.encode(claims, "", algorithm="none", headers={"kid": provider.key_id})
 
 
 def swapped(provider: StandInProvider) -> str:
