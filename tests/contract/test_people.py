@@ -213,6 +213,18 @@ def test_a_session_tells_who_it_is(town: Town) -> None:
     assert signed_in.principal.scopes == PERMISSIONS[Role.OWNER]
 
 
+def test_whom_an_identity_provider_vouches_for_comes_in_as_the_member_they_are(town: Town) -> None:
+    before = town.sessions.sign_in("ann@ours.example", PASSWORD).token
+    entered = town.sessions.enter(" ANN@ours.example", previous=before)
+    assert town.sessions.authenticate(entered.token) == town.ann
+    assert town.sessions.authenticate(before) is None
+    for stranger in ("eve@example.org", ""):
+        with pytest.raises(SignInFailed, match="Ask to be invited"):
+            town.sessions.enter(stranger)
+    with pytest.raises(SignInFailed):
+        town.sessions.enter("ann@ours.example", organisation="Theirs")
+
+
 def test_signing_in_changes_the_session_and_signing_out_ends_it(town: Town) -> None:
     first = town.sessions.sign_in("ann@ours.example", PASSWORD).token
     second = town.sessions.sign_in("ann@ours.example", PASSWORD, previous=first).token

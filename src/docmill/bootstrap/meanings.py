@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from docmill.documents.blobs import Blobs
     from docmill.extraction.overrides import Overrides
     from docmill.outputs.places import OutputSettings
+    from docmill.people.oidc import IdentityProvider
     from docmill.services.retries import RetryPolicy
     from docmill.services.review_base import Reading
     from docmill.services.webhook_sending import Sending
@@ -210,6 +211,17 @@ def extraction_options(settings: Settings) -> dict[str, object]:
         "overrides": schema_overrides(settings),
         "models": str(settings.home / "models"),
     }
+
+
+def identity_provider(settings: Settings) -> "IdentityProvider | None":
+    """Whose word counts at the door, if anybody's."""
+    section = settings.oidc
+    if section.issuer is None or section.client_id is None:
+        return None
+    from docmill.people.oidc import IdentityProvider
+
+    secret = None if section.client_secret is None else section.client_secret.get_secret_value()
+    return IdentityProvider(section.issuer, section.client_id, secret, scopes=section.scopes)
 
 
 def webhook_rules(settings: Settings) -> "Sending":

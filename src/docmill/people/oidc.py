@@ -176,7 +176,7 @@ class IdentityProvider:
             names = ("authorization_endpoint", "token_endpoint", "jwks_uri")
             if found.get("issuer") != self._issuer or not all(_is_place(found.get(name)) for name in names):
                 raise ProviderUnreachable(
-                    f"{self._issuer} does not describe itself as an identity provider; check sign_in.oidc.issuer."
+                    f"{self._issuer} does not describe itself as an identity provider; check oidc.issuer."
                 )
             self._places = {name: str(found[name]) for name in names}
         return self._places

@@ -26,6 +26,7 @@ from docmill.settings.engine import (
 )
 from docmill.settings.loading import Settings, SettingsInvalid, config_file, load_settings, unknown_variables
 from docmill.settings.models import ModelSection, PriceSection, ProviderSection
+from docmill.settings.sign_in import OidcSection
 from docmill.settings.storage import StorageSection
 from docmill.settings.webhooks import WebhookSection
 
@@ -39,6 +40,7 @@ __all__ = [
     "JobSection",
     "LeaseSection",
     "ModelSection",
+    "OidcSection",
     "OutputSection",
     "PoolSection",
     "PriceSection",

@@ -38,6 +38,7 @@ from docmill.settings.engine import (
 from docmill.settings.faults import told
 from docmill.settings.models import ModelSection
 from docmill.settings.section import Listed
+from docmill.settings.sign_in import OidcSection
 from docmill.settings.storage import StorageSection
 from docmill.settings.webhooks import WebhookSection
 
@@ -77,6 +78,7 @@ class Settings(BaseSettings):
     retention: RetentionSection = RetentionSection()
     jobs: JobSection = JobSection()
     sessions: SessionSection = SessionSection()
+    oidc: OidcSection = OidcSection()
     executors: dict[str, ExecutorSection] = Field(default_factory=dict)
     """Outside executors by the name that templates call them."""
     storage: StorageSection = StorageSection()
