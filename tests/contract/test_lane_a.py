@@ -1,11 +1,12 @@
 """Lane A survives what the database refuses: the step that brought it fails, and its neighbours never notice."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 
 import pytest
 
+from docmill.engine import lane as lane_module
 from docmill.engine import lane_a
 from docmill.engine.batch import Part, QueueClaim, Report, StepRun
 from docmill.engine.bell import open_bell
@@ -19,9 +20,10 @@ from docmill.testing.world import ANN, World, lease
 
 
 @contextmanager
-def lane_of(world: World, running: Iterable[StepRun] = ()) -> Iterator[LaneA]:
-    """Lane A of the worker ANN, with no pool to claim for."""
+def lane_of(world: World, *running: StepRun, sated: Callable[[], bool] = lambda: False) -> Iterator[LaneA]:
+    """Lane A of the worker ANN, which runs these steps and has no pool to claim for."""
     inflight = Inflight(on_lost=lambda keys: None)
+    # Steps that nobody here knows of would be released after a while.
     inflight.add(running)
     held = Lease(3600.0)
     held.renewed(ANN, monotonic())
@@ -34,6 +36,7 @@ def lane_of(world: World, running: Iterable[StepRun] = ()) -> Iterator[LaneA]:
         inflight=inflight,
         bell=bell,
         on_started=lambda runs: None,
+        sated=sated,
     )
     lane.start()
     try:
@@ -75,7 +78,7 @@ def test_what_the_database_refuses_fails_its_own_step_alone(
     refuse_as_postgres_would(world)
     culprit, neighbour = world.submit(single_step()), world.submit(single_step())
     runs = {run.job.id: run for run in world.claim(2)}
-    with lane_of(world) as lane:
+    with lane_of(world, *runs.values()) as lane:
         refused = handed_in(lane, bad(runs[culprit]))
         done = Report(job_id=neighbour, event=Completed(**lease(runs[neighbour]), result="1"))
         assert handed_in(lane, done).result(30)
@@ -89,7 +92,7 @@ def test_a_step_whose_part_is_refused_learns_that_it_is_no_longer_its_own(world:
     refuse_as_postgres_would(world)
     world.submit(single_step())
     run = world.claim_one()
-    with lane_of(world) as lane:
+    with lane_of(world, run) as lane:
         assert handed_in(lane, bad_part(run)).result(30) is False
 
 
@@ -110,36 +113,52 @@ def counted(lane: LaneA, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return sizes
 
 
-def test_with_much_in_flight_a_few_reports_wait_for_more_and_share_a_transaction(
+def test_while_the_children_have_enough_to_do_reports_wait_for_more_and_share_a_transaction(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lane_a, "GATHER", 3600.0)
-    for _ in range(8):
-        world.submit(single_step())
-    runs = world.claim(8)
-    with lane_of(world, runs) as lane:
+    monkeypatch.setattr(lane_module, "GATHER", 3600.0)
+    monkeypatch.setattr(lane_a, "ENOUGH", 8)
+    monkeypatch.setattr(lane_module, "ENOUGH", 8)
+    world.submit(single_step())
+    run = world.claim_one()
+    with lane_of(world, run, sated=lambda: True) as lane:
         sizes = counted(lane, monkeypatch)
-        assert handed_in(lane, part_of(runs[0], 0)).result(30)  # Nothing was written before: it goes at once.
-        told = [handed_in(lane, part_of(run, 1)) for run in runs]
+        assert handed_in(lane, part_of(run, 0)).result(30)  # Nothing was written before: it goes at once.
+        told = [handed_in(lane, part_of(run, number)) for number in range(1, 9)]
         assert all(each.result(30) for each in told)
         assert sizes == [1, 8]
 
 
-def test_with_little_in_flight_no_report_waits(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lane_a, "GATHER", 3600.0)
+def test_when_the_children_want_more_what_waits_is_written_at_once(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lane_module, "GATHER", 3600.0)
+    sated = [True]
     world.submit(single_step())
     run = world.claim_one()
-    with lane_of(world, [run]) as lane:
+    with lane_of(world, run, sated=lambda: sated[0]) as lane:
+        assert handed_in(lane, part_of(run, 0)).result(30)
+        last = handed_in(lane, part_of(run, 1))
+        assert not last.done()
+        sated[0] = False
+        lane.nudge()
+        assert last.result(30)
+
+
+def test_while_the_children_want_more_no_report_waits(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lane_module, "GATHER", 3600.0)
+    world.submit(single_step())
+    run = world.claim_one()
+    with lane_of(world, run) as lane:
         assert handed_in(lane, part_of(run, 0)).result(30)
         assert handed_in(lane, part_of(run, 1)).result(30)
 
 
 def test_what_waits_for_more_is_written_before_the_lane_ends(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lane_a, "GATHER", 3600.0)
-    for _ in range(8):
-        world.submit(single_step())
-    runs = world.claim(8)
-    with lane_of(world, runs) as lane:
-        assert handed_in(lane, part_of(runs[0], 0)).result(30)
-        last = handed_in(lane, part_of(runs[1], 1))
+    monkeypatch.setattr(lane_module, "GATHER", 3600.0)
+    world.submit(single_step())
+    run = world.claim_one()
+    with lane_of(world, run, sated=lambda: True) as lane:
+        assert handed_in(lane, part_of(run, 0)).result(30)
+        last = handed_in(lane, part_of(run, 1))
     assert last.result(0)

@@ -1,7 +1,7 @@
 """Lane A: our own SQL only. Claims, checkpoints, parts, and completions of steps without a processor, group-committed.
 
-While one transaction commits, reports gather; when it ends, all that wait go into the next. With much in flight and
-little to write, the next one waits a moment for more (`Inflight.soon_more_than`).
+While one transaction commits, reports gather; when it ends, all that wait go into the next. While the children have
+enough to do, the next one waits a moment for more (`StoreThread`).
 """
 
 import logging
@@ -18,8 +18,8 @@ from docmill.engine.batch import Batch, Outcome, Part, QueueClaim, Report, StepR
 from docmill.engine.bell import CONTROL, Bell
 from docmill.engine.events import Checkpointed, Completed, Failed, Released, Suspended
 from docmill.engine.failpoints import failpoint
-from docmill.engine.inflight import GATHER, Inflight
-from docmill.engine.lane import StoreThread
+from docmill.engine.inflight import Inflight
+from docmill.engine.lane import ENOUGH, StoreThread
 from docmill.engine.lease import Lease
 from docmill.engine.pools import Reservation, Slots
 from docmill.engine.store import PlanSource, Store
@@ -61,8 +61,9 @@ class LaneA(StoreThread):
         inflight: Inflight,
         bell: Bell,
         on_started: Callable[[Sequence[StepRun]], None],
+        sated: Callable[[], bool] = lambda: False,
     ) -> None:
-        super().__init__("lane-a", database, plans)
+        super().__init__("lane-a", database, plans, sated)
         self._lease = lease
         self._slots = slots
         self._inflight = inflight
@@ -77,7 +78,6 @@ class LaneA(StoreThread):
         self._recheck_at: float | None = None
         self._unrung: set[str] = set()
         self._ring_at = 0.0
-        self._gather_until = 0.0
         self.clock_offset = timedelta(0)
         """The database's clock minus ours."""
 
@@ -88,7 +88,7 @@ class LaneA(StoreThread):
         with self._wake:
             self._items.append(item)
             # Whoever gathers goes on when its time is up: to be woken for each would cost what it saves.
-            if len(self._items) == 1 or not self._inflight.soon_more_than(len(self._items)):
+            if not self._gathering or len(self._items) >= ENOUGH:
                 self._wake.notify()
 
     def ring(self, queues: frozenset[str]) -> None:
@@ -98,7 +98,8 @@ class LaneA(StoreThread):
                 self._reconcile = True
                 self._hints.update(self._slots.queues)
             self._hints.update(queue for queue in queues if queue in self._turns)
-            self._wake.notify()
+            if self._reconcile or not self._gathering:
+                self._wake.notify()
 
     def set_timers(self, timers: Sequence[tuple[datetime, str]]) -> None:
         """Look at the queue when the time has come."""
@@ -121,7 +122,8 @@ class LaneA(StoreThread):
         if self._hints:
             # Its slots may serve what waits.
             with self._wake:
-                self._wake.notify()
+                if not self._gathering:
+                    self._wake.notify()
 
     def note_clock(self, database_now: datetime) -> None:
         """How far the database's clock is from ours, give or take the time it took to ask."""
@@ -152,14 +154,7 @@ class LaneA(StoreThread):
         with self._wake:
             while True:
                 self._due_timers()
-                gather = self._gather_until - monotonic()
-                if (
-                    gather > 0
-                    and self._inflight.soon_more_than(len(self._items))
-                    and not self._reconcile
-                    and not self.stopping.is_set()
-                ):
-                    self._wake.wait(gather)
+                if not self._reconcile and self._gather(len(self._items)):
                     continue
                 claims = self._claims()
                 late = bool(self._unrung) and monotonic() >= self._ring_at
@@ -175,7 +170,7 @@ class LaneA(StoreThread):
                 size += item.size
                 items.append(item)
             if items or claims:
-                self._gather_until = monotonic() + GATHER
+                self._goes_on()
             return items, claims, reconcile
 
     def _patience(self) -> float:

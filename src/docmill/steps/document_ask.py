@@ -21,7 +21,7 @@ def ask_step(work: DocumentWork) -> StepType:
         schema = await schema_of(ctx, work) or str(results["extract"]["schema"])
         reading = await work.path_of(results["read"]["reading"])
         local = await work.path_of(results["extract"]["extraction"])
-        options, workshop = dict(work.options), str(work.blobs().workshop)
+        options, workshop = dict(work.options), work.workshop
         takes = work.takes.get(str(ctx.metadata[MODEL]).partition(":")[0], "files")
 
         async def answered() -> dict[str, Any]:

@@ -18,7 +18,7 @@ def extract_step(work: DocumentWork) -> StepType:
     async def extract(ctx: StepContext, results: Mapping[str, Any]) -> dict[str, object]:
         """`{"extraction": key of the blob, "schema", "document_type", "confidence", ...}`, without a model."""
         reading = await work.path_of(results["read"]["reading"])
-        schema, workshop = await schema_of(ctx, work), str(work.blobs().workshop)
+        schema, workshop = await schema_of(ctx, work), work.workshop
         found = await ctx.cpu(children.extract, reading, schema, dict(work.options), workshop)
         return {"extraction": await work.adopt(found), **found["summary"]}
 

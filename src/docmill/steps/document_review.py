@@ -20,11 +20,11 @@ def review_outputs_step(work: DocumentWork) -> StepType:
         document = known(ctx, entity)
         path = await work.path_of(document["extraction_key"])
         facts = facts_of(document, duplicate_of=document["duplicate_of"], locked=document["locked"])
-        schema, workshop = await schema_of(ctx, work), str(work.blobs().workshop)
+        schema, workshop = await schema_of(ctx, work), work.workshop
         saved = await ctx.cpu(
             children.rewrite, path, facts, work.outputs, ctx.metadata.get(OUT), workshop, schema, dict(work.options)
         )
-        key = document["extraction_key"] if saved["file"] is None else await work.adopt(saved)
+        key = await work.adopt(saved) if "key" in saved else document["extraction_key"]
         return {"extraction_key": key, "outputs": saved["outputs"], "locked_seen": document["locked"]}
 
     return declared(review_outputs, StepType)

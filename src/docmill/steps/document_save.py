@@ -29,9 +29,9 @@ def save_step(work: DocumentWork) -> StepType:
         schema, policy = await schema_of(ctx, work), work.review
         # What stands for a duplicate is the item of its original, unless the settings want one for each.
         options = None if hit and not policy.of_duplicates else dict(work.options)
-        out, workshop = ctx.metadata.get(OUT), str(work.blobs().workshop)
+        out, workshop = ctx.metadata.get(OUT), work.workshop
         saved = await ctx.cpu(children.save, path, facts, work.outputs, out, workshop, schema, options)
-        if saved["file"] is not None:
+        if "key" in saved:
             key = await work.adopt(saved)
         expiry, ttl = work.originals_expire_after, work.cache_ttl
         return {

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
-from docmill.documents.blobs import BlobMissing, Blobs
+from docmill.documents.blobs import BlobMissing, Blobs, Workshop
 from docmill.documents.limits import Limits
 
 T = TypeVar("T")
@@ -73,9 +73,17 @@ class DocumentWork:
         await self._call(self.blobs().delete, key)
         return False
 
+    @property
+    def workshop(self) -> Workshop:
+        """Where children leave what they make."""
+        blobs = self.blobs()
+        return Workshop(str(blobs.workshop), None if blobs.shelf is None else str(blobs.shelf))
+
     async def adopt(self, made: Mapping[str, Any]) -> str:
-        """The key of what a child left in the workshop."""
-        # On a thread in any case: it waits until the disk has it.
+        """The key of what a child left."""
+        if made["file"] is None:
+            return str(made["key"])
+        # On a thread in any case: it waits until the storage has it.
         return (await asyncio.to_thread(self.blobs().adopt, Path(made["file"]), str(made["key"]))).key
 
     async def _call(self, function: Callable[..., T], *arguments: object) -> T:

@@ -70,7 +70,7 @@ def _places(paper: Paper) -> Iterator[tuple[Cell, tuple[Token, ...], str, list[L
         for index, token in enumerate(cell.tokens):
             start, end = at, at + len(token.text)
             at = end + 1
-            if any(span.start < end and start < span.end for span in spans):
+            if spans and any(span.start < end and start < span.end for span in spans):
                 continue
             text = token.text
             head = ""
