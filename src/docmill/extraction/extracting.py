@@ -19,7 +19,7 @@ from docmill.extraction.extent import edges
 from docmill.extraction.models import Models
 from docmill.extraction.overrides import apply_overrides
 from docmill.extraction.result import Extraction, Reader
-from docmill.extraction.schema import FieldSchema, load_schema
+from docmill.extraction.schema import FieldSchema, chosen_schema
 
 LEARNED = ("receipt", "invoice")
 """Schemas that the local reader has learned; one's own of such a name may have other fields besides."""
@@ -29,8 +29,8 @@ NOTHING = "It is none of the types that are known, so nothing was extracted. Nam
 NO_SCHEMA = "No schema that is known suits it, so nothing was extracted. Name a schema to read it all the same."
 Options = Mapping[str, Any]
 """Plain data, so that it can be sent to a child: `models`, the folder of learned sets; `schemas`, folders in which
-schemas are looked for first; `tolerance`, of rules that name none; `overrides`, what this installation asks of fields
-and rules instead of what their schemas ask."""
+schemas are looked for first; `schema_set`, the file with those that were kept with the job; `tolerance`, of rules that
+name none; `overrides`, what this installation asks of fields and rules instead of what their schemas ask."""
 
 
 def extract(
@@ -93,7 +93,7 @@ def recognise(
     options = options or {}
     kind = classify(reading, (models or models_in(options)).classifier)
     if not isinstance(schema, FieldSchema):
-        schema = load_schema(schema or kind.schema, [Path(folder) for folder in options.get("schemas", ())])
+        schema = chosen_schema(schema or kind.schema, options)
     return kind, apply_overrides(schema, options.get("overrides"))
 
 
