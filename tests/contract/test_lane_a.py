@@ -6,9 +6,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from docmill.engine import lane as lane_module
-from docmill.engine import lane_a
-from docmill.engine.batch import Part, QueueClaim, Report, StepRun
+from docmill.engine.batch import Part, Report, StepRun
 from docmill.engine.bell import open_bell
 from docmill.engine.events import Completed
 from docmill.engine.inflight import Inflight
@@ -20,7 +18,7 @@ from docmill.testing.world import ANN, World, lease
 
 
 @contextmanager
-def lane_of(world: World, *running: StepRun, sated: Callable[[], bool] = lambda: False) -> Iterator[LaneA]:
+def lane_of(world: World, *running: StepRun) -> Iterator[LaneA]:
     """Lane A of the worker ANN, which runs these steps and has no pool to claim for."""
     inflight = Inflight(on_lost=lambda keys: None)
     # Steps that nobody here knows of would be released after a while.
@@ -36,7 +34,6 @@ def lane_of(world: World, *running: StepRun, sated: Callable[[], bool] = lambda:
         inflight=inflight,
         bell=bell,
         on_started=lambda runs: None,
-        sated=sated,
     )
     lane.start()
     try:
@@ -94,71 +91,3 @@ def test_a_step_whose_part_is_refused_learns_that_it_is_no_longer_its_own(world:
     run = world.claim_one()
     with lane_of(world, run) as lane:
         assert handed_in(lane, bad_part(run)).result(30) is False
-
-
-def part_of(run: StepRun, number: int) -> Part:
-    return Part(job_id=run.job.id, **lease(run), name=f"part {number}", value="1")
-
-
-def counted(lane: LaneA, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many reports and parts each transaction of the lane takes."""
-    sizes: list[int] = []
-    commit = lane._commit
-
-    def commit_counted(items: list[Item], claims: list[QueueClaim]) -> None:
-        sizes.append(len(items))
-        commit(items, claims)
-
-    monkeypatch.setattr(lane, "_commit", commit_counted)
-    return sizes
-
-
-def test_while_the_children_have_enough_to_do_reports_wait_for_more_and_share_a_transaction(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(lane_module, "GATHER", 3600.0)
-    monkeypatch.setattr(lane_a, "ENOUGH", 8)
-    monkeypatch.setattr(lane_module, "ENOUGH", 8)
-    world.submit(single_step())
-    run = world.claim_one()
-    with lane_of(world, run, sated=lambda: True) as lane:
-        sizes = counted(lane, monkeypatch)
-        assert handed_in(lane, part_of(run, 0)).result(30)  # Nothing was written before: it goes at once.
-        told = [handed_in(lane, part_of(run, number)) for number in range(1, 9)]
-        assert all(each.result(30) for each in told)
-        assert sizes == [1, 8]
-
-
-def test_when_the_children_want_more_what_waits_is_written_at_once(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(lane_module, "GATHER", 3600.0)
-    sated = [True]
-    world.submit(single_step())
-    run = world.claim_one()
-    with lane_of(world, run, sated=lambda: sated[0]) as lane:
-        assert handed_in(lane, part_of(run, 0)).result(30)
-        last = handed_in(lane, part_of(run, 1))
-        assert not last.done()
-        sated[0] = False
-        lane.nudge()
-        assert last.result(30)
-
-
-def test_while_the_children_want_more_no_report_waits(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lane_module, "GATHER", 3600.0)
-    world.submit(single_step())
-    run = world.claim_one()
-    with lane_of(world, run) as lane:
-        assert handed_in(lane, part_of(run, 0)).result(30)
-        assert handed_in(lane, part_of(run, 1)).result(30)
-
-
-def test_what_waits_for_more_is_written_before_the_lane_ends(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lane_module, "GATHER", 3600.0)
-    world.submit(single_step())
-    run = world.claim_one()
-    with lane_of(world, run, sated=lambda: True) as lane:
-        assert handed_in(lane, part_of(run, 0)).result(30)
-        last = handed_in(lane, part_of(run, 1))
-    assert last.result(0)

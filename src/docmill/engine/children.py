@@ -15,7 +15,7 @@ import struct
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib import import_module
 from queue import Empty, SimpleQueue
@@ -158,21 +158,14 @@ class _Watchdog:
 class Children:
     """A fixed number of children, started when first needed."""
 
-    def __init__(self, settings: ChildSettings, on_hungry: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, settings: ChildSettings) -> None:
         self._settings = settings
-        self._on_hungry = on_hungry
-        self._waiting = 0
         self._threads: ThreadPoolExecutor | None = None
         self._idle: SimpleQueue[_Child] = SimpleQueue()
         self._busy: set[_Child] = set()
         self._closed = False
         self._lock = Lock()
         self._watchdog = _Watchdog()
-
-    @property
-    def sated(self) -> bool:
-        """Whether more tasks wait than there are children. `on_hungry` is called when it ends, on any thread."""
-        return self._waiting > self._settings.count
 
     async def run(self, function: Callable[..., Any], arguments: tuple[object, ...], timeout: float) -> Any:
         """Run the function in a child; raises what it raised, or ChildDied."""
@@ -181,30 +174,13 @@ class Children:
         message = pickle.dumps((function.__module__, function.__qualname__, arguments))
         if self._threads is None:
             self._threads = ThreadPoolExecutor(self._settings.count, thread_name_prefix="docmill-child")
-        with self._lock:
-            self._waiting += 1
-        begun = self._threads.submit(self._call, message, timeout)
-        begun.add_done_callback(self._never_begun)
-        answer: bytes = await asyncio.wrap_future(begun)
+        answer = await asyncio.get_running_loop().run_in_executor(self._threads, self._call, message, timeout)
         good, value = pickle.loads(answer)
         if good:
             return value
         raise value
 
-    def _never_begun(self, task: "Future[bytes]") -> None:
-        if task.cancelled():
-            self._begins()
-
-    def _begins(self) -> None:
-        """One task waits no longer."""
-        with self._lock:
-            self._waiting -= 1
-            hungry = self._waiting == self._settings.count
-        if hungry:
-            self._on_hungry()
-
     def _call(self, message: bytes, timeout: float) -> bytes:
-        self._begins()
         child = self._take()
         try:
             answer = child.call(message, timeout, self._watchdog)

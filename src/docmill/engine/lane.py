@@ -4,7 +4,6 @@ import logging
 from collections.abc import Callable
 from random import random
 from threading import Condition, Event, Thread
-from time import monotonic
 from typing import TypeVar
 
 from docmill.db.database import Database, is_collision, is_transient, stood_idle
@@ -13,10 +12,6 @@ from docmill.engine.store import PlanSource, Store
 from docmill.model.errors import DatabaseUnavailable
 
 T = TypeVar("T")
-GATHER = 0.05
-"""Seconds from one transaction of a lane to its next, while the children have enough to do."""
-ENOUGH = 32
-"""Reports from which on nothing waits for more."""
 _IDLES = 3
 _LAST_ATTEMPTS = 8
 log = logging.getLogger("docmill.engine")
@@ -27,21 +22,11 @@ class _GivenUp(BaseException):
 
 
 class StoreThread:
-    """Runs transactions on one connection, opening a new one and trying again when the database fails it.
+    """Runs transactions on one connection, opening a new one and trying again when the database fails it."""
 
-    `sated`: whether the children have so much before them that nobody gains by more soon. A transaction costs nearly as
-    much for one report as for ten, and what it costs is taken from the children; so then it waits for more (ADR 0056).
-    """
-
-    def __init__(
-        self, name: str, database: Database, plans: PlanSource, sated: Callable[[], bool] = lambda: False
-    ) -> None:
+    def __init__(self, name: str, database: Database, plans: PlanSource) -> None:
         self._database = database
         self._plans = plans
-        self._sated = sated
-        self._gather_until = 0.0
-        self._gathering = False
-        """Whether the thread waits for more: then it is woken by nothing that can wait with the rest."""
         self._store: Store | None = None
         self._wake = Condition()
         """Guards what other threads hand in; told when there is something."""
@@ -53,25 +38,6 @@ class StoreThread:
 
     def start(self) -> None:
         self.thread.start()
-
-    def nudge(self) -> None:
-        """The children may want more: whoever gathers looks again."""
-        with self._wake:
-            self._wake.notify()
-
-    def _gather(self, count: int) -> bool:
-        """Wait a moment for more than what waits, with `_wake` held; False if it is not worth it."""
-        left = self._gather_until - monotonic()
-        if left <= 0 or count >= ENOUGH or self.stopping.is_set() or not self._sated():
-            return False
-        self._gathering = True
-        self._wake.wait(left)
-        self._gathering = False
-        return True
-
-    def _goes_on(self) -> None:
-        """A transaction begins, with `_wake` held: the next one may wait for so long."""
-        self._gather_until = monotonic() + GATHER
 
     def settle(self, patience: float) -> None:
         """Wait until the work under way, if there is any, is done and told of; not longer than `patience` seconds."""

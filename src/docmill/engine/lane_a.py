@@ -1,7 +1,6 @@
 """Lane A: our own SQL only. Claims, checkpoints, parts, and completions of steps without a processor, group-committed.
 
-While one transaction commits, reports gather; when it ends, all that wait go into the next. While the children have
-enough to do, the next one waits a moment for more (`StoreThread`).
+There is no timer: while one transaction commits, reports gather; when it ends, all that wait go into the next.
 """
 
 import logging
@@ -19,7 +18,7 @@ from docmill.engine.bell import CONTROL, Bell
 from docmill.engine.events import Checkpointed, Completed, Failed, Released, Suspended
 from docmill.engine.failpoints import failpoint
 from docmill.engine.inflight import Inflight
-from docmill.engine.lane import ENOUGH, StoreThread
+from docmill.engine.lane import StoreThread
 from docmill.engine.lease import Lease
 from docmill.engine.pools import Reservation, Slots
 from docmill.engine.store import PlanSource, Store
@@ -61,9 +60,8 @@ class LaneA(StoreThread):
         inflight: Inflight,
         bell: Bell,
         on_started: Callable[[Sequence[StepRun]], None],
-        sated: Callable[[], bool] = lambda: False,
     ) -> None:
-        super().__init__("lane-a", database, plans, sated)
+        super().__init__("lane-a", database, plans)
         self._lease = lease
         self._slots = slots
         self._inflight = inflight
@@ -87,9 +85,7 @@ class LaneA(StoreThread):
         """Hand in a report or part."""
         with self._wake:
             self._items.append(item)
-            # Whoever gathers goes on when its time is up: to be woken for each would cost what it saves.
-            if not self._gathering or len(self._items) >= ENOUGH:
-                self._wake.notify()
+            self._wake.notify()
 
     def ring(self, queues: frozenset[str]) -> None:
         """Something may be ready in these queues; CONTROL: look whether our steps are still ours."""
@@ -98,8 +94,7 @@ class LaneA(StoreThread):
                 self._reconcile = True
                 self._hints.update(self._slots.queues)
             self._hints.update(queue for queue in queues if queue in self._turns)
-            if self._reconcile or not self._gathering:
-                self._wake.notify()
+            self._wake.notify()
 
     def set_timers(self, timers: Sequence[tuple[datetime, str]]) -> None:
         """Look at the queue when the time has come."""
@@ -122,8 +117,7 @@ class LaneA(StoreThread):
         if self._hints:
             # Its slots may serve what waits.
             with self._wake:
-                if not self._gathering:
-                    self._wake.notify()
+                self._wake.notify()
 
     def note_clock(self, database_now: datetime) -> None:
         """How far the database's clock is from ours, give or take the time it took to ask."""
@@ -154,8 +148,6 @@ class LaneA(StoreThread):
         with self._wake:
             while True:
                 self._due_timers()
-                if not self._reconcile and self._gather(len(self._items)):
-                    continue
                 claims = self._claims()
                 late = bool(self._unrung) and monotonic() >= self._ring_at
                 if self._items or claims or late or self._reconcile or self.stopping.is_set():
@@ -169,8 +161,6 @@ class LaneA(StoreThread):
                 item = self._items.popleft()
                 size += item.size
                 items.append(item)
-            if items or claims:
-                self._goes_on()
             return items, claims, reconcile
 
     def _patience(self) -> float:

@@ -21,7 +21,7 @@ from docmill.engine.events import Completed
 from docmill.engine.failpoints import failpoint
 from docmill.engine.follow_ups import Wanted, newest_template, resolve_follow_ups
 from docmill.engine.issues import NewIssue
-from docmill.engine.lane import ENOUGH, StoreThread
+from docmill.engine.lane import StoreThread
 from docmill.engine.lease import Lease
 from docmill.engine.pools import Reservation, Slots
 from docmill.engine.raised import raised_by_processor
@@ -63,9 +63,8 @@ class LaneB(StoreThread):
         lease: Lease,
         slots: Slots,
         on_outcome: Callable[[Outcome, bool], None],
-        sated: Callable[[], bool] = lambda: False,
     ) -> None:
-        super().__init__("lane-b", database, plans, sated)
+        super().__init__("lane-b", database, plans)
         self._lease = lease
         self._slots = slots
         self._on_outcome = on_outcome
@@ -77,8 +76,7 @@ class LaneB(StoreThread):
         """Hand in a result. Called from any thread."""
         with self._wake:
             self._waiting.append(apply)
-            if not self._gathering or len(self._waiting) >= ENOUGH:
-                self._wake.notify()
+            self._wake.notify()
 
     def run(self) -> None:
         while True:
@@ -94,9 +92,6 @@ class LaneB(StoreThread):
                 if self.stopping.is_set():
                     return []
                 self._wake.wait()
-            while self._gather(len(self._waiting)):
-                pass
-            self._goes_on()
             self._resting.clear()
             org_id = self._waiting[0].run.job.org_id
             batch: list[Apply] = []

@@ -174,7 +174,7 @@ class Worker:
             patience=settings.read_patience,
             database_answers=lambda: lease.holds,
         )
-        children = Children(settings.children, on_hungry=lambda: on_hungry())
+        children = Children(settings.children)
         inflight = Inflight(on_lost=lambda keys: runner.drop(keys))
         runner = Runner(
             registry=self._registry,
@@ -186,29 +186,9 @@ class Worker:
             tokens=Tokens(await asyncio.to_thread(self._secret)),
             models=self._models,
         )
-        lane_a = LaneA(
-            database,
-            plans,
-            lease=lease,
-            slots=slots,
-            inflight=inflight,
-            bell=bell,
-            on_started=runner.start,
-            sated=lambda: children.sated,
-        )
-        lane_b = LaneB(
-            database,
-            plans,
-            lease=lease,
-            slots=slots,
-            on_outcome=lane_a.take_over,
-            sated=lambda: children.sated,
-        )
+        lane_a = LaneA(database, plans, lease=lease, slots=slots, inflight=inflight, bell=bell, on_started=runner.start)
+        lane_b = LaneB(database, plans, lease=lease, slots=slots, on_outcome=lane_a.take_over)
         runner.lane_a, runner.lane_b = lane_a, lane_b
-
-        def on_hungry() -> None:
-            lane_a.nudge()
-            lane_b.nudge()
 
         def on_new_id(worker_id: str) -> None:
             lock.take(worker_id)

@@ -142,11 +142,11 @@ def _parsed(name: str, file: str) -> "FieldSchema":
 def _chosen(schema: str | SchemaText, options: Mapping[str, Any]) -> "FieldSchema":
     """A schema as this installation has it."""
     from docmill.extraction.overrides import apply_overrides
-    from docmill.extraction.schema import FieldSchema, load_schema
+    from docmill.extraction.schema import FieldSchema, chosen_schema
 
     found = _schema(schema)
     if not isinstance(found, FieldSchema):
-        found = load_schema(str(found), [Path(folder) for folder in options.get("schemas", ())])
+        found = chosen_schema(str(found), options)
     return apply_overrides(found, options.get("overrides"))
 
 
@@ -192,6 +192,8 @@ def stored_extraction(extraction: "Extraction", workshop: Workshop) -> dict[str,
 
 def summary_of(extraction: "Extraction") -> dict[str, Any]:
     """What later steps and lists need to know of an extraction."""
+    from docmill.extraction import same_invoice
+
     return {
         "schema": extraction.schema or None,
         "schema_version": extraction.schema_version or None,
@@ -201,6 +203,7 @@ def summary_of(extraction: "Extraction") -> dict[str, Any]:
         "fields": len(extraction.fields),
         "failed_checks": [check.name for check in extraction.checks if not check.passed][:50],
         "passed_checks": sum(check.passed for check in extraction.checks),
+        "invoice": same_invoice.named(extraction.fields),
     }
 
 
@@ -227,6 +230,7 @@ def save(
     workshop: Workshop,
     schema: str | SchemaText | None = None,
     options: Mapping[str, Any] | None = None,
+    earlier: tuple[str, str] | None = None,
     *,
     recheck: bool = False,
 ) -> dict[str, Any]:
@@ -234,25 +238,37 @@ def save(
 
     The day in their paths is the one when the document came in: it is the same at every attempt. A schema that came as
     a file is needed for the types of columns; others are found by name. With `options`, what reviewers are shown is
-    answered too; with `recheck`, the rules of the schema are held against the decided values.
+    answered too; with `recheck`, the rules of the schema are held against the decided values. `earlier` is the document
+    that has the same invoice.
     """
+    from docmill.extraction import same_invoice
     from docmill.extraction.checks import check
     from docmill.extraction.locking import with_locked
     from docmill.extraction.schema import FieldSchema
     from docmill.outputs.writing import write
 
-    found = load_extraction(extraction)
+    read = load_extraction(extraction)
+    # Of a duplicate, what its original was told stands.
+    same = None if earlier is None else same_invoice.Earlier(*earlier)
+    found = read if document.duplicate_of else same_invoice.compared(read, same)
     kept = with_locked(found, document.locked)
     if recheck and (known := _known_schema(schema or found.schema, options or {})) is not None:
         kept = check(kept, known)
     asked = _schema(schema)
     types = asked if isinstance(asked, FieldSchema) else None
     paths = write(kept, document, settings.into(out), document.created_at, schema=types)
-    # Without a key: what was found stays what it is.
-    answer = stored_extraction(kept, workshop) if kept is not found else {"summary": summary_of(found)}
+    # Without a key: what was read stays what it is.
+    answer = stored_extraction(kept, workshop) if kept is not read else {"summary": summary_of(read)}
     # Where no schema fits there are no fields, and nothing to review.
     review = None if options is None or recheck or not found.schema else _reviewed(found, schema, options)
     return {**answer, "outputs": [str(path) for path in paths], "review": review}
+
+
+def named(extraction: str) -> dict[str, str]:
+    """What an extraction says of seller and number."""
+    from docmill.extraction import same_invoice
+
+    return same_invoice.named(load_extraction(extraction).fields)
 
 
 def rewrite(
@@ -263,9 +279,10 @@ def rewrite(
     workshop: Workshop,
     schema: str | SchemaText | None,
     options: Mapping[str, Any],
+    earlier: tuple[str, str] | None = None,
 ) -> dict[str, Any]:
     """As `save`, once a person has decided: the rules are held against the decided values."""
-    return save(extraction, document, settings, out, workshop, schema, options, recheck=True)
+    return save(extraction, document, settings, out, workshop, schema, options, earlier, recheck=True)
 
 
 def _reviewed(found: "Extraction", schema: str | SchemaText | None, options: Mapping[str, Any]) -> dict[str, Any]:

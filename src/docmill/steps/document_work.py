@@ -48,6 +48,8 @@ class DocumentWork:
     takes: Mapping[str, Any] = field(default_factory=dict)
     """What the models of a provider can look at, by its name: `pictures` or `text`; `files` for those not named."""
     review: ReviewPolicy = field(default_factory=ReviewPolicy)
+    earlier: Callable[[str, str, str], tuple[str, str] | None] | None = None
+    """By organisation, identity of an invoice and own id: id and name of another document with it."""
     abreast: int = 2
     """Pages of one document that are read at the same time."""
 
@@ -85,6 +87,12 @@ class DocumentWork:
             return str(made["key"])
         # On a thread in any case: it waits until the storage has it.
         return (await asyncio.to_thread(self.blobs().adopt, Path(made["file"]), str(made["key"]))).key
+
+    async def same_invoice(self, org_id: str, identity: str | None, document_id: str) -> tuple[str, str] | None:
+        """Id and name of the document that has the same invoice."""
+        if identity is None or self.earlier is None:
+            return None
+        return await asyncio.to_thread(self.earlier, org_id, identity, document_id)
 
     async def _call(self, function: Callable[..., T], *arguments: object) -> T:
         # A hop to a thread and back costs more than looking at a file does.

@@ -90,24 +90,3 @@ def test_closing_ends_a_child_at_work(children: Children, tmp_path: Path) -> Non
 
     with pytest.raises(ChildDied):
         asyncio.run(close_while_it_works())
-
-
-def test_who_feeds_the_children_hears_when_they_want_more(children: Children) -> None:
-    heard: list[bool] = []
-    fed = Children(ChildSettings(count=1), on_hungry=lambda: heard.append(fed.sated))
-
-    async def feed() -> None:
-        # One works, two wait; the last is given up before its turn.
-        tasks = [asyncio.create_task(fed.run(burning, (0.0,), 60.0)) for _ in range(3)]
-        await asyncio.sleep(0)
-        assert fed.sated
-        tasks[2].cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-    try:
-        assert not fed.sated
-        asyncio.run(feed())
-        assert heard == [False]
-        assert not fed.sated
-    finally:
-        fed.close()

@@ -31,6 +31,11 @@ _TAX_OF = re.compile(
     r"\b(?:mwst|ust|umsatzsteuer|vat|tva|btw|iva|gst|moms|tax)\b\W*\d|\d\s?%\W*(?:mwst|ust|vat|tva|btw)"
 )
 """The row of a tax, whatever it is on: `Versandkosten USt. 19 %`."""
+_TIME = re.compile(
+    r"\W*(?:calendar |business |working |kalender|werk)?(?:days?|tage?n?|jours?|giorni|dias?|dagen|dagar|weeks?|wochen|"
+    r"semaines?|weken|months?|monate?n?|mois|mesi|meses|maanden)\b"
+)
+"""What follows a number that is no amount: `pay within 45 days`."""
 _BASE_OF = re.compile(r"%\W*(?:\w+\W+)?(?:auf|on|of|von|aus|sur|de|su|van|over)\W*$")
 """Before what is taxed: `19 % USt. auf`."""
 KEPT = 7
@@ -74,7 +79,7 @@ def money_in(paper: Paper, items: Items) -> list[Money]:
     """Everything that is written as an amount, or called one."""
     found = []
     for number in paper.numbers:
-        if number.percent:
+        if number.percent or (not number.money and _TIME.match(plain(number.cell.text[number.end :]))):
             continue
         means = meanings(AMOUNT_LABELS, paper.labels(number.cell, number.start, number.end))
         named = max((means.get(meaning, 0.0) for meaning in MEANING.values()), default=0.0)
