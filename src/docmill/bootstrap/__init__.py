@@ -25,13 +25,17 @@ from docmill.bootstrap.meanings import (
     schema_overrides,
 )
 from docmill.model.errors import DocmillError
+from docmill.model.ids import DEFAULT_ORG
 from docmill.settings import ExecutorSection, ProviderSection, Settings
 
 if TYPE_CHECKING:
     from docmill.ai.gateway import Gateway
+    from docmill.bootstrap.organisation import Organisation
     from docmill.db.database import Database
     from docmill.documents.blobs import Blobs
     from docmill.engine.bell import Bell
+    from docmill.engine.children import Children
+    from docmill.engine.store_pool import StorePool
     from docmill.engine.worker import Worker
     from docmill.plugin import Registry
     from docmill.prompts.store import Prompts
@@ -117,43 +121,73 @@ class App:
         return document_work(self.settings, lambda: self.blobs)
 
     @cached_property
-    def documents(self) -> "Documents":
-        from docmill.services.documents import Documents
-
-        return Documents(self.database, lambda: self.blobs)
-
-    @cached_property
-    def processing(self) -> "Processing":
-        """Documents in, by whole folders."""
-        from docmill.services.processing import Processing
-
-        limits = self.document_work.limits
-        concurrency = self.settings.processing.concurrency
-        return Processing(self.database, lambda: self.blobs, self.documents, self.jobs, limits, in_flight=concurrency)
-
-    @cached_property
     def bell(self) -> "Bell":
         from docmill.engine.bell import open_bell
 
         return open_bell(self.database, self.settings.run_dir)
 
     @cached_property
+    def children(self) -> "Children":
+        """Where the edges have pages rendered: files of strangers are opened in no process that matters."""
+        from docmill.engine.children import Children, ChildSettings
+
+        return Children(ChildSettings(**self.settings.children.model_dump(exclude_none=True)))
+
+    @cached_property
+    def stores(self) -> "StorePool":
+        """Connections on which services commit what moves jobs; shared by the services of all organisations."""
+        from docmill.engine.store import PlanSource
+        from docmill.engine.store_pool import StorePool
+
+        return StorePool(self.database, PlanSource())
+
+    @cached_property
+    def _organisations(self) -> "dict[str, Organisation]":
+        return {}
+
+    def for_org(self, org_id: str) -> "Organisation":
+        """The services of one organisation."""
+        from docmill.bootstrap.organisation import Organisation
+
+        found = self._organisations.get(org_id)
+        # Two threads may make it at the same moment: then the first one's stands.
+        return found or self._organisations.setdefault(org_id, Organisation(self, org_id))
+
+    @property
+    def documents(self) -> "Documents":
+        return self.for_org(DEFAULT_ORG).documents
+
+    @property
+    def processing(self) -> "Processing":
+        return self.for_org(DEFAULT_ORG).processing
+
+    @property
     def templates(self) -> "Templates":
-        from docmill.services.templates import Templates
+        return self.for_org(DEFAULT_ORG).templates
 
-        return Templates(self.database)
-
-    @cached_property
+    @property
     def prompts(self) -> "Prompts":
-        from docmill.prompts.store import Prompts
+        return self.for_org(DEFAULT_ORG).prompts
 
-        return Prompts(self.database)
-
-    @cached_property
+    @property
     def jobs(self) -> "Jobs":
-        from docmill.services.jobs import Jobs
+        return self.for_org(DEFAULT_ORG).jobs
 
-        return Jobs(self.database, self.bell)
+    @property
+    def batches(self) -> "Batches":
+        return self.for_org(DEFAULT_ORG).batches
+
+    @property
+    def issues(self) -> "Issues":
+        return self.for_org(DEFAULT_ORG).issues
+
+    @property
+    def review(self) -> "Review":
+        return self.for_org(DEFAULT_ORG).review
+
+    @property
+    def catalogue(self) -> "Catalogue":
+        return self.for_org(DEFAULT_ORG).catalogue
 
     @cached_property
     def callbacks(self) -> "Callbacks":
@@ -161,33 +195,7 @@ class App:
         from docmill.services.callbacks import Callbacks
 
         keys = {name: section.key for name, section in self.settings.executors.items()}
-        return Callbacks(self.database, self.bell, keys)
-
-    @cached_property
-    def batches(self) -> "Batches":
-        from docmill.services.batches import Batches
-
-        return Batches(self.database, self.bell)
-
-    @cached_property
-    def issues(self) -> "Issues":
-        from docmill.services.issues import Issues
-
-        return Issues(self.database, self.bell)
-
-    @cached_property
-    def review(self) -> "Review":
-        """What people look at and decide."""
-        from docmill.services.ordering import outputs_template
-        from docmill.services.review import Review
-
-        return Review(
-            self.database,
-            self.bell,
-            review_reading(self.settings, lambda: self.blobs),
-            lambda: outputs_template(self.templates, self.catalogue).id,
-            claim_for=self.settings.review.claim_for,
-        )
+        return Callbacks(self.database, self.bell, keys, stores=self.stores)
 
     @cached_property
     def model_use(self) -> "ModelUse":
@@ -195,11 +203,6 @@ class App:
         from docmill.services.models import ModelUse
 
         return ModelUse(self.database)
-
-    @property
-    def catalogue(self) -> "Catalogue":
-        """What a template may name here, the prompts that are stored now included."""
-        return replace(catalogue_of(self.registry), prompts=self.prompts.known())
 
     @cached_property
     def models(self) -> "Gateway":
@@ -269,7 +272,7 @@ class App:
         return schema.HEAD
 
     def close(self) -> None:
-        for name in ("models", "jobs", "callbacks", "batches", "issues", "review", "bell"):
+        for name in ("models", "children", "stores", "bell"):
             if name in self.__dict__:
                 getattr(self, name).close()
         self.database.close()

@@ -10,10 +10,12 @@ from docmill.settings import ProviderSection, Settings
 if TYPE_CHECKING:
     from docmill.ai.providers.access import Access
     from docmill.ai.rules import Rules, Target
+    from docmill.bootstrap import App
     from docmill.db.database import Database
     from docmill.documents.blobs import Blobs
     from docmill.extraction.overrides import Overrides
     from docmill.outputs.places import OutputSettings
+    from docmill.services.processing import Order
     from docmill.services.retries import RetryPolicy
     from docmill.services.review_base import Reading
     from docmill.steps.document_work import DocumentWork
@@ -220,3 +222,37 @@ def askable(settings: Settings, name: str) -> "Target":
     if access is not None:
         check_ready(access)
     return target
+
+
+def ordered(app: "App", schema: str | None, model: str | None) -> "Order":
+    """What an upload asks for, made definite; InvalidInput if there is no such schema or model."""
+    from docmill.extraction.models import fingerprint
+    from docmill.extraction.schema import available
+    from docmill.model.errors import InvalidInput
+    from docmill.services.ordering import order_of
+
+    settings = app.settings
+    folders = settings.schema_folders
+    if schema is not None and schema not in (known := available(folders)):
+        raise InvalidInput(f"There is no schema {schema!r}. There are: {', '.join(known)}.", field="body.schema")
+    named = None
+    if model is not None:
+        try:
+            target = askable(settings, model)
+        except DocmillError as error:
+            raise InvalidInput(error.message, field="body.model") from error
+        if target.provider not in app.registry.providers:
+            providers = ", ".join(sorted(app.registry.providers))
+            raise InvalidInput(
+                f"There is no provider {target.provider!r} for {model!r}. There are: {providers}.", field="body.model"
+            )
+        named = str(target)
+    return order_of(
+        schema=schema,
+        model=named,
+        out=None,
+        blobs=app.blobs,
+        folders=folders,
+        overrides=schema_overrides(settings),
+        learned=fingerprint(settings.home / "models"),
+    )

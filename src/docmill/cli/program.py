@@ -25,6 +25,7 @@ from docmill.cli import (
     query,
     review,
     review_care,
+    serving,
     showing,
     templates,
     worker,
@@ -44,6 +45,7 @@ Examples:
   docmill batch submit invoice --from list     start many, so many at a time
   docmill review next --claim                  check what the machine is unsure of
   docmill issues list                          see what people must look at
+  docmill up                                   serve the API and run what is due
   docmill doctor                               see whether all is well
 
 Every command takes --json, which prints JSON on stdout. Settings come from
@@ -52,7 +54,7 @@ DOCMILL_HOME (~/.docmill). Exit codes: 0 done, 1 something failed, 2 wrong use."
 
 ORDER = (
     *("process", "documents", "show", "export", "query", "eval", "learn", "templates", "prompts", "jobs", "batch"),
-    *("worker", "review", "issues", "callback", "ai", "config", "db", "doctor"),
+    *("up", "serve", "worker", "review", "issues", "callback", "ai", "config", "db", "doctor"),
 )
 """Of the commands in the help: as a person comes to need them."""
 _FILE_COMMANDS = ("process", "templates", "prompts", "callback")
@@ -95,6 +97,8 @@ def build() -> App:
     app.command(evaluating.evaluate, name="eval", help_epilogue=evaluating.EXAMPLES)
     app.command(learning.learn, name="learn", help_epilogue=learning.EXAMPLES)
     app.command(worker.run_worker, name="worker", help_epilogue="")
+    app.command(serving.up, name="up", help_epilogue="")
+    app.command(serving.serve, name="serve", help_epilogue="")
     app.command(doctor.doctor, name="doctor", help_epilogue="")
     for place, name in enumerate(ORDER):
         app[name].sort_key = place

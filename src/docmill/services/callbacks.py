@@ -84,11 +84,17 @@ class _Target:
 class Callbacks:
     """Where answers come in, whoever they are from; `keys` are the executors' signing keys, by name."""
 
-    def __init__(self, database: Database, bell: Bell, keys: Mapping[str, bytes | None] | None = None) -> None:
+    def __init__(
+        self,
+        database: Database,
+        bell: Bell,
+        keys: Mapping[str, bytes | None] | None = None,
+        stores: StorePool | None = None,
+    ) -> None:
         self._database = database
         self._bell = bell
         self._keys = keys or {}
-        self._stores = StorePool(database, PlanSource())
+        self._stores = stores or StorePool(database, PlanSource())
         self._plans: dict[str, Plan] = {}
         self._tokens: Tokens | None = None
 

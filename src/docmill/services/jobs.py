@@ -62,11 +62,13 @@ class JobFilter:
 class Jobs:
     """The jobs of one organisation."""
 
-    def __init__(self, database: Database, bell: Bell, org_id: str = DEFAULT_ORG) -> None:
+    def __init__(
+        self, database: Database, bell: Bell, org_id: str = DEFAULT_ORG, stores: StorePool | None = None
+    ) -> None:
         self._database = database
         self._bell = bell
         self._org_id = org_id
-        self._stores = StorePool(database, PlanSource())
+        self._stores = stores or StorePool(database, PlanSource())
         self._own_templates: set[str] = set()
 
     def submit(self, new_jobs: Sequence[NewJob]) -> int:

@@ -4,6 +4,7 @@ One module per part of Docmill that is set, `loading` for all of them together, 
 here knows what the values are used for: `docmill.bootstrap` hands them out.
 """
 
+from docmill.settings.api import ApiSection
 from docmill.settings.documents import (
     BreakerSection,
     DocumentSection,
@@ -21,6 +22,7 @@ from docmill.settings.models import ModelSection, PriceSection, ProviderSection
 from docmill.settings.storage import StorageSection
 
 __all__ = [
+    "ApiSection",
     "BreakerSection",
     "ChildSection",
     "DocumentSection",

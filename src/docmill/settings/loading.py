@@ -17,6 +17,7 @@ from pydantic_settings import (
 )
 
 from docmill.model.errors import DocmillError
+from docmill.settings.api import ApiSection
 from docmill.settings.documents import (
     DocumentSection,
     FieldSection,
@@ -79,6 +80,7 @@ class Settings(BaseSettings):
     processing: ProcessingSection = ProcessingSection()
     review: ReviewSection = ReviewSection()
     output: OutputSection = OutputSection()
+    api: ApiSection = ApiSection()
 
     @field_validator("home")
     @classmethod

@@ -1,6 +1,7 @@
 """Table definitions, one module per domain, all on one metadata."""
 
 from docmill.db.tables.ai import ai_breakers, ai_buckets, ai_budgets, ai_calls, ai_responses
+from docmill.db.tables.api import document_words, idempotency_keys
 from docmill.db.tables.batches import batches
 from docmill.db.tables.callbacks import callbacks, secrets
 from docmill.db.tables.documents import document_runs, documents, leaving_blobs, processed_documents
@@ -28,9 +29,11 @@ __all__ = [
     "batches",
     "callbacks",
     "document_runs",
+    "document_words",
     "documents",
     "extracted_fields",
     "field_history",
+    "idempotency_keys",
     "issues",
     "job_events",
     "job_steps",
