@@ -26,6 +26,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 _NEEDS = "__docmill_needs__"
 _BIG = "__docmill_big__"
 COOKIE = "docmill_session"
+_SPOKEN = "docmill.token."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,20 +81,29 @@ def shown_by(connection: HTTPConnection) -> Shown:
     """What a request or a WebSocket shows."""
     scheme, _, token = connection.headers.get("authorization", "").partition(" ")
     bearer = token.strip() if scheme.lower() == "bearer" else None
+    if bearer is None and connection.scope["type"] == "websocket":
+        # Browsers cannot set headers of a WebSocket, but may name protocols.
+        named = connection.scope.get("subprotocols", ())
+        bearer = next((each.removeprefix(_SPOKEN) for each in named if each.startswith(_SPOKEN)), None)
     address = connection.client.host if connection.client else ""
     return Shown(bearer=bearer or None, session=connection.cookies.get(COOKIE), address=address)
 
 
+async def authenticated(connection: HTTPConnection) -> Principal:
+    """Who asks; Unauthenticated for nobody."""
+    principal: Principal = await run_in_threadpool(connection.app.state.authenticator, shown_by(connection))
+    return principal
+
+
 async def admit(connection: HTTPConnection, permission: Permission) -> Principal:
     """Who asks, if they may; Unauthenticated, Forbidden or TooManyRequests if not."""
-    state = connection.app.state
-    limiter: Limiter = state.limiter
-    shown = shown_by(connection)
-    limiter.check_failures(shown.address)
+    limiter: Limiter = connection.app.state.limiter
+    address = connection.client.host if connection.client else ""
+    limiter.check_failures(address)
     try:
-        principal: Principal = await run_in_threadpool(state.authenticator, shown)
+        principal = await authenticated(connection)
     except Unauthenticated:
-        limiter.failed(shown.address)
+        limiter.failed(address)
         raise
     limiter.take(f"{principal.org_id}/{principal.kind}/{principal.id}")
     principal.require(permission)

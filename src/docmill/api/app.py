@@ -14,14 +14,32 @@ from docmill import __version__
 from docmill.api import problems
 from docmill.api.access import Authenticator, Guarded, needs
 from docmill.api.limiting import Limiter
-from docmill.api.routes import blobs, documents, health, jobs
+from docmill.api.routes import (
+    batches,
+    blobs,
+    callbacks,
+    configuration,
+    documents,
+    exports,
+    health,
+    issues,
+    jobs,
+    prompts,
+    review,
+    search,
+    templates,
+)
 from docmill.api.safety import Safety
 from docmill.bootstrap import App
 
 PREFIX = "/api/v1"
 _THREADS = {"sqlite": 12, "postgresql": 20}
 """Requests that are worked on at once: each needs a connection, and its pool has so many."""
-_NOUNS = (documents, jobs, health)
+_NOUNS = (
+    *(documents, search, jobs, callbacks, batches, templates, prompts),
+    *(review, issues, exports, configuration, health),
+)
+"""Modules of routes, in the order in which the document lists them."""
 
 
 def create_app(app: App, authenticator: Authenticator) -> FastAPI:

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from docmill.services.processing import Processing
     from docmill.services.review import Review
     from docmill.services.templates import Templates
+    from docmill.services.upload_slots import Slots
     from docmill.steps.document_work import DocumentWork
     from docmill.templates.catalogue import Catalogue
 
@@ -132,6 +133,17 @@ class App:
         from docmill.engine.children import Children, ChildSettings
 
         return Children(ChildSettings(**self.settings.children.model_dump(exclude_none=True)))
+
+    @cached_property
+    def slots(self) -> "Slots":
+        """Uploads by signed links."""
+        from datetime import UTC, datetime
+        from functools import cache
+
+        from docmill.db.secrets import UPLOAD_SLOTS, installation_secret
+        from docmill.services.upload_slots import Slots
+
+        return Slots(cache(lambda: installation_secret(self.database, UPLOAD_SLOTS, now=datetime.now(UTC))))
 
     @cached_property
     def stores(self) -> "StorePool":

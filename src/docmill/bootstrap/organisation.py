@@ -4,18 +4,21 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from docmill.bootstrap.meanings import retry_policy, review_reading
+from docmill.bootstrap.meanings import output_settings, retry_policy, review_reading
 
 if TYPE_CHECKING:
     from docmill.bootstrap import App
     from docmill.prompts.store import Prompts
     from docmill.services.batches import Batches
     from docmill.services.documents import Documents
+    from docmill.services.exports import Exports
+    from docmill.services.feed import Feed
     from docmill.services.issues import Issues
     from docmill.services.jobs import Jobs
     from docmill.services.processing import Order, Processing
     from docmill.services.replies import Replies
     from docmill.services.review import Review
+    from docmill.services.search import Search
     from docmill.services.templates import Templates
     from docmill.services.uploads import Uploads
     from docmill.templates.catalogue import Catalogue
@@ -101,6 +104,30 @@ class Organisation:
         from docmill.services.replies import Replies
 
         return Replies(self.app.database, self.id)
+
+    @cached_property
+    def exports(self) -> "Exports":
+        """Results as one file."""
+        from docmill.services.exports import Exports
+
+        app = self.app
+        return Exports(
+            output_settings(app.settings), app.settings.home / "cache" / "outputs", lambda: app.blobs.workshop
+        )
+
+    @cached_property
+    def search(self) -> "Search":
+        """Documents by what stands in them."""
+        from docmill.services.search import Search
+
+        return Search(self.app.database, self.documents, self.id)
+
+    @cached_property
+    def feed(self) -> "Feed":
+        """What happens, as it happens."""
+        from docmill.services.feed import Feed
+
+        return Feed(self.app.database, self.id)
 
     @cached_property
     def templates(self) -> "Templates":

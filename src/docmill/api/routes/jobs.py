@@ -34,12 +34,6 @@ class NewJob(Wire):
     file_type: Annotated[Text, Field(max_length=200)] | None = None
 
 
-class Job(Wire):
-    """What names a job that was submitted."""
-
-    id: str
-
-
 class RetryJob(Wire):
     """What to run again; nothing said: what went wrong, and what rests on it."""
 
@@ -94,7 +88,7 @@ def event(found: JobEvent) -> Event:
     return Event(job_id=found.job_id, version=found.version, at=found.at, data=dict(found.data))
 
 
-@routes.post("", status_code=201)
+@routes.post("", status_code=201, response_model=JobDetail)
 @allowed(Permission.JOBS_WRITE)
 def submit(body: NewJob, call: Acting, creating: Creating) -> Response:
     """Submit a job. With an Idempotency-Key, the same again is submitted once."""
