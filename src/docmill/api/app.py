@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio.to_thread
-from fastapi import APIRouter, FastAPI
+from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 
@@ -20,6 +20,7 @@ from docmill.api.routes import (
     callbacks,
     configuration,
     documents,
+    events,
     exports,
     health,
     issues,
@@ -28,6 +29,7 @@ from docmill.api.routes import (
     review,
     search,
     templates,
+    uploads,
 )
 from docmill.api.safety import Safety
 from docmill.bootstrap import App
@@ -36,8 +38,8 @@ PREFIX = "/api/v1"
 _THREADS = {"sqlite": 12, "postgresql": 20}
 """Requests that are worked on at once: each needs a connection, and its pool has so many."""
 _NOUNS = (
-    *(documents, search, jobs, callbacks, batches, templates, prompts),
-    *(review, issues, exports, configuration, health),
+    *(uploads, documents, search, jobs, callbacks, batches, templates, prompts),
+    *(review, issues, exports, configuration, events, health),
 )
 """Modules of routes, in the order in which the document lists them."""
 
@@ -97,22 +99,22 @@ def _described(api: FastAPI) -> dict[str, Any]:
     schemas.pop("HTTPValidationError", None)
     schemas.pop("ValidationError", None)
     found["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
-    for route in _guarded(api):
-        permission = needs(route.endpoint)
-        for method in route.methods:
-            operation = found["paths"].get(route.path_format, {}).get(method.lower())
-            if operation is None:
-                continue
-            operation["responses"].pop("422", None)
-            if permission is not None:
-                operation["security"] = [{"token": []}]
-                operation["x-permission"] = permission.value
+    for noun in _NOUNS:
+        for route in noun.routes.routes:
+            if isinstance(route, Guarded):
+                _secure(found["paths"].get(PREFIX + route.path_format, {}), route)
     api.openapi_schema = found
     return found
 
 
-def _guarded(api: FastAPI) -> list[APIRoute]:
-    return [route for route in api.routes if isinstance(route, Guarded)]
-
-
-__all__ = ["PREFIX", "APIRouter", "create_app"]
+def _secure(operations: dict[str, Any], route: APIRoute) -> None:
+    permission = needs(route.endpoint)
+    for method in route.methods:
+        operation = operations.get(method.lower())
+        if operation is None:
+            continue
+        # Ours are problem documents, as 4XX says.
+        operation["responses"].pop("422", None)
+        if permission is not None:
+            operation["security"] = [{"token": []}]
+            operation["x-permission"] = permission.value

@@ -34,7 +34,7 @@ def _version(if_match: IfMatch = None) -> int | None:
 def _needed(if_match: IfMatch = None) -> int | None:
     if if_match is None:
         raise PreconditionMissing(
-            "This changes something that others may be changing too. Send If-Match with the ETag of what you looked at.",
+            "Others may be changing this too. Send If-Match with the ETag of what you looked at.",
             field="header.if-match",
         )
     return _version(if_match)

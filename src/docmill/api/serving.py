@@ -1,13 +1,14 @@
 """The API on a socket."""
 
-import logging
+import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
 
 import uvicorn
 from fastapi import FastAPI
 
-log = logging.getLogger("docmill.api")
 _BACKLOG = 2048
 _GRACE = 10
 """Seconds that requests under way get when the server ends."""
@@ -36,14 +37,30 @@ def address_of(listening: socket.socket) -> str:
 
 
 class _Server(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, on_ready: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, app: FastAPI, on_ready: Callable[[], None]) -> None:
         super().__init__(config)
+        self._app = app
         self._on_ready = on_ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
             self._on_ready()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        # Streams end by themselves now; nobody waits for them.
+        self._app.state.stopping = True
+        super().handle_exit(sig, frame)
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """As the original, but a signal that was obeyed is not raised once more: what is open is closed after us."""
+        kept = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in kept.items():
+                signal.signal(number, handler)
 
 
 def server(app: FastAPI, *, on_ready: Callable[[], None] = lambda: None) -> uvicorn.Server:
@@ -60,4 +77,4 @@ def server(app: FastAPI, *, on_ready: Callable[[], None] = lambda: None) -> uvic
         timeout_graceful_shutdown=_GRACE,
         lifespan="on",
     )
-    return _Server(config, on_ready)
+    return _Server(config, app, on_ready)
