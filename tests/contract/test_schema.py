@@ -26,6 +26,7 @@ from docmill.model.callbacks import CallbackOutcome
 from docmill.model.documents import DocumentStatus
 from docmill.model.ids import DEFAULT_ORG, new_id
 from docmill.model.issues import IssueSeverity, IssueStatus
+from docmill.model.people import Role
 from docmill.model.review import FieldState, ReviewStatus, SlaState
 from docmill.model.statuses import (
     JOB_TRANSITIONS,
@@ -56,6 +57,9 @@ CHECKED: dict[tuple[str, str], type[StrEnum]] = {
     ("review_items", "status"): ReviewStatus,
     ("review_items", "sla_state"): SlaState,
     ("extracted_fields", "state"): FieldState,
+    ("memberships", "role"): Role,
+    ("invitations", "role"): Role,
+    ("api_keys", "role"): Role,
 }
 
 
@@ -94,7 +98,9 @@ def constraints(connection: Connection) -> dict[str, str]:
         found = {row.name: row.definition for row in connection.execute(text(query))}
     else:
         found = {}
-        for row in connection.execute(text("select name, sql from sqlite_master where sql is not null")):
+        for row in connection.execute(
+            text("select name, sql from sqlite_master where sql is not null and type <> 'trigger'")
+        ):
             # A table's parts are named; their order in the text is of no account.
             # ALTER TABLE adds a column in the line of the last constraint, so lines mean nothing: commas do.
             words = re.sub(r"\s+", " ", row.sql).replace("CREATE TABLE", "").replace(") WITHOUT", ", WITHOUT")

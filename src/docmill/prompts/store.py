@@ -85,7 +85,7 @@ class Prompts:
     """The prompts that one organisation uses: its own, and the shared ones it has none of its own for."""
 
     def __init__(self, database: Database, org_id: str = DEFAULT_ORG) -> None:
-        self._database = database
+        self._database = database.scoped(org_id)
         self._org_id = org_id
 
     @property

@@ -91,10 +91,11 @@ class Callbacks:
         keys: Mapping[str, bytes | None] | None = None,
         stores: StorePool | None = None,
     ) -> None:
-        self._database = database
+        # Who calls is known by its job and its token, not by an organisation.
+        self._database = database.as_engine()
         self._bell = bell
         self._keys = keys or {}
-        self._stores = stores or StorePool(database, PlanSource())
+        self._stores = (stores or StorePool(database, PlanSource())).standing_as(self._database)
         self._plans: dict[str, Plan] = {}
         self._tokens: Tokens | None = None
 

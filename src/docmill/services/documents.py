@@ -33,7 +33,7 @@ BATCH = 500
 _ENDED = (
     select(documents.c.id, STATUS)
     .select_from(documents.outerjoin(jobs, jobs.c.id == documents.c.job_id))
-    .where(documents.c.id.in_(bindparam("ids", expanding=True)))
+    .where(documents.c.id.in_(bindparam("ids", expanding=True)), documents.c.org_id == bindparam("org"))
     .where(jobs.c.status.is_(None) | jobs.c.status.in_([status.value for status in JobStatus if status.finished]))
 )
 
@@ -50,7 +50,7 @@ class Documents:
     """The documents of one organisation."""
 
     def __init__(self, database: Database, blobs: Callable[[], Blobs], org_id: str = DEFAULT_ORG) -> None:
-        self._database = database
+        self._database = database.scoped(org_id)
         self._blobs = blobs
         self._org_id = org_id
 
@@ -94,7 +94,10 @@ class Documents:
     def ended(self, ids: Sequence[str]) -> dict[str, DocumentStatus]:
         """Which of these have come to their end, their jobs too, and how."""
         with self._database.read() as connection:
-            found = {row.id: DocumentStatus(row.status) for row in connection.execute(_ENDED, {"ids": ids})}
+            found = {
+                row.id: DocumentStatus(row.status)
+                for row in connection.execute(_ENDED, {"ids": ids, "org": self._org_id})
+            }
         return {name: status for name, status in found.items() if status in FINISHED_DOCUMENTS}
 
     def find_id(self, text: str) -> str:
@@ -188,11 +191,11 @@ class Documents:
 
     def settle(self, ids: Sequence[str] | None = None) -> int:
         """Write down that documents failed whose jobs did; how many. Until then it follows from the job."""
-        return settle(self._database, ids)
+        return settle(self._database, ids, org_id=self._org_id)
 
     def expire(self, *, before: datetime | None = None) -> int:
         """Delete originals whose time is up, or of documents that were done before then; how many."""
-        return expire(self._database, self._blobs(), before=before)
+        return expire(self._database, self._blobs(), before=before, org_id=self._org_id)
 
     def _row(self, connection: Connection, document_id: str) -> Row[Any]:
         stored = canonical_id(document_id)
@@ -240,7 +243,7 @@ def _errors(connection: Connection, job_ids: Sequence[str]) -> dict[str, Documen
     return found
 
 
-def settle(database: Database, ids: Sequence[str] | None = None) -> int:
+def settle(database: Database, ids: Sequence[str] | None = None, *, org_id: str | None = None) -> int:
     """Mark documents as failed whose jobs ended badly. A job retried meanwhile needs no care: it is the truth."""
     query = (
         select(documents.c.id, documents.c.job_id, jobs.c.finished_at)
@@ -254,6 +257,8 @@ def settle(database: Database, ids: Sequence[str] | None = None) -> int:
     )
     if ids is not None:
         query = query.where(documents.c.id.in_(ids))
+    if org_id is not None:
+        query = query.where(documents.c.org_id == org_id)
     with database.read() as connection:
         rows = connection.execute(query).all()
         errors = _errors(connection, [row.job_id for row in rows])

@@ -69,7 +69,7 @@ class Feed:
     """The events of one organisation."""
 
     def __init__(self, database: Database, org_id: str) -> None:
-        self._database = database
+        self._database = database.scoped(org_id)
         self._org_id = org_id
 
     def now(self) -> datetime:

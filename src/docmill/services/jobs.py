@@ -65,10 +65,10 @@ class Jobs:
     def __init__(
         self, database: Database, bell: Bell, org_id: str = DEFAULT_ORG, stores: StorePool | None = None
     ) -> None:
-        self._database = database
+        self._database = database.scoped(org_id)
         self._bell = bell
         self._org_id = org_id
-        self._stores = stores or StorePool(database, PlanSource())
+        self._stores = (stores or StorePool(database, PlanSource())).standing_as(self._database)
         self._own_templates: set[str] = set()
 
     def submit(self, new_jobs: Sequence[NewJob]) -> int:

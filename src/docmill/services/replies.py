@@ -41,7 +41,7 @@ class Replies:
     """The answers of one organisation."""
 
     def __init__(self, database: Database, org_id: str) -> None:
-        self._database = database
+        self._database = database.scoped(org_id)
         self._org_id = org_id
 
     def begin(self, who: str, key: str, digest: str) -> Reply | None:
@@ -90,6 +90,7 @@ class Replies:
 
 def forget_replies(database: Database, now: datetime) -> None:
     """Delete answers whose time is up, of all organisations."""
+    database = database.as_keeper()
     with database.read() as connection:
         if connection.execute(select(_K.key).where(_K.expires_at <= now).limit(1)).first() is None:
             return

@@ -53,8 +53,8 @@ class ReviewBase:
         recorder: Recorder | None = None,
         stores: StorePool | None = None,
     ) -> None:
-        self._stores = stores
-        self._database = database
+        self._database = database.scoped(org_id)
+        self._stores = None if stores is None else stores.standing_as(self._database)
         self._bell = bell
         self._reading = reading
         self._outputs_template = outputs_template

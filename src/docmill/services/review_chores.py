@@ -26,7 +26,7 @@ class ReviewChores:
         if now < self._next:
             return
         self._next = now + _REST
-        with self._database.read() as connection:
+        with self._database.as_keeper().read() as connection:
             moment = database_now(connection)
             found: set[str] = set(connection.execute(DUE_ORGS, {"now": moment}).scalars())
         for org_id in sorted(found):
@@ -36,7 +36,7 @@ class ReviewChores:
 def settle_one(database: Database, org_id: str, now: datetime, recorder: Recorder) -> None:
     """Write down what has passed in one organisation, and record it as done by the system."""
     system = system_principal(org_id)
-    with database.write() as connection:
+    with database.scoped(org_id).write() as connection:
         settled = settle(connection, org_id, now)
         told: list[tuple[str, str, Mapping[str, Any], Mapping[str, Any]]] = []
         told += [("claim_expired", item, {"claimed_by": who}, {}) for item, who in settled.expired.items()]

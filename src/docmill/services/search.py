@@ -49,7 +49,7 @@ class Search:
     """The search of one organisation."""
 
     def __init__(self, database: Database, documents: Documents, org_id: str) -> None:
-        self._database = database
+        self._database = database.scoped(org_id)
         self._documents = documents
         self._org_id = org_id
 

@@ -85,7 +85,7 @@ class Templates:
     """The templates of one organisation."""
 
     def __init__(self, database: Database, org_id: str = DEFAULT_ORG) -> None:
-        self._database = database
+        self._database = database.scoped(org_id)
         self._org_id = org_id
         self._own = (templates.c.org_id == org_id, templates.c.undoes_id.is_(None))
         """What people stored: not the templates that Docmill makes to undo jobs."""
@@ -322,7 +322,7 @@ def check_templates(database: Database, template_ids: Iterable[str], org_id: str
     """NotFound names the first of these template versions that the organisation does not have."""
     wanted = set(template_ids)
     query = select(templates.c.id).where(templates.c.id.in_(wanted), templates.c.org_id == org_id)
-    with database.read() as connection:
+    with database.scoped(org_id).read() as connection:
         found = set(connection.execute(query).scalars())
     for template_id in sorted(wanted - found):
         raise NotFound(f"There is no process template version with id {template_id}.", template_id=template_id)

@@ -117,12 +117,12 @@ class Uploads:
         org_id: str,
         limit: int,
     ) -> None:
-        self._database = database
+        self._database = database.scoped(org_id)
         self._bell = bell
         self._blobs = blobs
         self._documents = documents
         self._template = template
-        self._stores = stores
+        self._stores = stores.standing_as(self._database)
         self._org_id = org_id
         self._limit = limit
 

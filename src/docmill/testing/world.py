@@ -110,7 +110,7 @@ class World:
 
     def new_store(self) -> Store:
         """Another store on a connection of its own: another process, as far as the database can tell."""
-        self._stores.append(Store(self.database.session(), self.plans))
+        self._stores.append(Store(self.database.as_engine().session(), self.plans))
         return self._stores[-1]
 
     def close(self) -> None:

@@ -3,10 +3,12 @@
 import sqlalchemy as sa
 from alembic import op
 
+from docmill.db.protection import protect
+from docmill.db.standing import KEEPER
 from docmill.db.types import IdType, UtcTime
 
 revision = "0008"
-down_revision = "0006"
+down_revision = "0007"
 branch_labels = None
 depends_on = None
 
@@ -47,3 +49,6 @@ def upgrade() -> None:
         sqlite_where=sa.text(unread),
     )
     op.create_index("ix_processing_job_events_org", "processing_job_events", ["org_id", "at"])
+    connection = op.get_bind()
+    protect(connection, "idempotency_keys", across={KEEPER: "select, delete"})
+    protect(connection, "document_words", under={"document_id": "documents"})
