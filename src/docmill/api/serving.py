@@ -4,6 +4,7 @@ import signal
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import current_thread, main_thread
 from types import FrameType
 
 import uvicorn
@@ -55,6 +56,9 @@ class _Server(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         """As the original, but a signal that was obeyed is not raised once more: what is open is closed after us."""
+        if current_thread() is not main_thread():
+            yield
+            return
         kept = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
             yield

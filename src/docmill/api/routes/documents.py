@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from starlette.concurrency import run_in_threadpool
 
 from docmill.api.access import Acting, Call, Guarded, allowed, streamed
+from docmill.api.creating import Creating
 from docmill.api.multipart import read_form
 from docmill.api.shapes import Cursor, Id, Limit, Page, Wire, page_of
 from docmill.documents.faults import NoSuchPage
@@ -17,6 +18,7 @@ from docmill.documents.pictures import page_png
 from docmill.documents.records import DocumentRecord
 from docmill.model.documents import DocumentStatus
 from docmill.model.errors import NotFound
+from docmill.model.ids import derived_id
 from docmill.model.people import Permission
 from docmill.services.jobs import Retry
 
@@ -159,23 +161,26 @@ class Reprocessed(BaseModel):
     job_id: str
 
 
-@routes.post("", status_code=201, openapi_extra=_UPLOAD)
+@routes.post("", status_code=201, response_model=Document, openapi_extra=_UPLOAD)
 @allowed(Permission.DOCUMENTS_WRITE)
 @streamed
-async def upload(request: Request, call: Acting) -> Document:
+async def upload(request: Request, call: Acting, creating: Creating) -> Response:
     """Upload a document; it is processed at once."""
     uploads = call.org.uploads
     incoming = await run_in_threadpool(uploads.open)
     try:
         form = await read_form(request, file="file", known=frozenset({"schema", "model"}), write=incoming.write)
         schema, model = form.fields.get("schema") or None, form.fields.get("model") or None
+        name, key = form.file_name or "document", creating.derived_key
+        named = None if key is None else derived_id("upload", call.org.id, key)
 
-        def accept() -> DocumentRecord:
+        def accept() -> Document:
             order = call.org.order(schema, model)
-            name = form.file_name or "document"
-            return uploads.accept(incoming, name=name, order=order, by=call.principal.id).document
+            accepted = uploads.accept(incoming, name=name, order=order, by=call.principal.id, document_id=named)
+            return Document.of(accepted.document)
 
-        return Document.of(await run_in_threadpool(accept))
+        said = {"sha256": incoming.key, "name": name, "schema": schema, "model": model}
+        return await run_in_threadpool(creating.once, said, accept)
     finally:
         # Also when the sender goes away: what was not accepted leaves nothing behind.
         incoming.close()
