@@ -1,12 +1,12 @@
 """The API put together: one FastAPI application over one installation."""
 
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio.to_thread
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 
@@ -107,9 +107,14 @@ def _described(api: FastAPI) -> dict[str, Any]:
     return found
 
 
+def nouns() -> Sequence[APIRouter]:
+    """The routers, for whoever looks through all routes."""
+    return [noun.routes for noun in _NOUNS]
+
+
 def _secure(operations: dict[str, Any], route: APIRoute) -> None:
     permission = needs(route.endpoint)
-    for method in route.methods:
+    for method in route.methods or ():
         operation = operations.get(method.lower())
         if operation is None:
             continue

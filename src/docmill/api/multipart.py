@@ -3,12 +3,16 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from email.message import Message as Headers
+from typing import TYPE_CHECKING
 
 from python_multipart.exceptions import MultipartParseError
 from python_multipart.multipart import MultipartParser, parse_options_header
 from starlette.requests import Request
 
 from docmill.model.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from python_multipart.multipart import MultipartCallbacks
 
 _MOST_TEXT = 4096
 """Bytes of one text field."""
@@ -41,7 +45,7 @@ class _Parts:
         self._parts = 0
         self._size = 0
 
-    def callbacks(self) -> dict[str, Callable[..., None]]:
+    def callbacks(self) -> "MultipartCallbacks":
         return {
             "on_part_begin": self._begin,
             "on_part_data": self._data,

@@ -66,14 +66,20 @@ async def _receive(request: Request, app: Any, executor: str | None, response: R
     )
 
 
-@routes.post("/callbacks", openapi_extra=_BODY)
+_NOT_TAKEN: dict[int | str, dict[str, Any]] = {
+    404: {"model": Answer, "description": "There is no such job or step."},
+    403: {"model": Answer, "description": "The token is not that of the step."},
+}
+
+
+@routes.post("/callbacks", openapi_extra=_BODY, responses=_NOT_TAKEN)
 @public
 async def callback(request: Request, app: Installation, response: Response) -> Answer:
     """Answer a step. Sent again, it is told `skipped: true`, and nothing happens twice."""
     return await _receive(request, app, None, response)
 
 
-@routes.post("/callbacks/{executor}", openapi_extra=_BODY)
+@routes.post("/callbacks/{executor}", openapi_extra=_BODY, responses=_NOT_TAKEN)
 @public
 async def callback_of(
     executor: Annotated[str, Path(max_length=200)], request: Request, app: Installation, response: Response
