@@ -61,6 +61,7 @@ def _things(served: Served) -> dict[str, str]:
     assert stored.status_code == 200, stored.text
     desk = Desk(served.app.database, served.app.settings.home)
     item = desk.put(1)[0]
+    desk.close()
     return {
         "document_id": document["id"],
         "job_id": document["job_id"],

@@ -52,7 +52,7 @@ class Replies:
             values = {"org_id": self._org_id, "who": who, "key": key, "digest": digest}
             mine = insert(idempotency_keys).values(**values, begun_at=now, expires_at=now + KEPT)
             # Of two at the same moment the second waits for the first one's commit, and finds its row.
-            if connection.execute(mine.on_conflict_do_nothing()).rowcount:
+            if connection.execute(mine.on_conflict_do_nothing().returning(_K.key)).first() is not None:
                 return None
             row = connection.execute(select(idempotency_keys).where(*self._mine(who, key))).one()
             free = row.expires_at <= now or (row.status is None and row.begun_at <= now - IN_FLIGHT)
