@@ -118,3 +118,55 @@ def test_a_stream_of_events_ends_with_the_server_and_goes_on_with_the_next(eithe
             if len(told) == len(whole):
                 break
         assert told == {event["version"] for event in whole}
+
+
+ASKING = """
+name: asking
+processable_type: document
+steps:
+  - step_key: guess
+    type: ai.generate
+    prompt: Guess
+    model_config: {model: "quarrel:cheap"}
+    output_schema: {type: object, properties: {total: {type: string}}, required: [total]}
+  - {step_key: finish, type: FinishProcessing}
+"""
+PRICES = json.dumps({"quarrel:cheap": {"input": 1, "output": 1}, "quarrel:dear": {"input": 10, "output": 10}})
+
+
+def test_one_step_once_more_by_another_model_shows_what_differs_and_what_it_cost(either: Mill) -> None:
+    mill = either.having(DOCMILL_PLUGINS="quarrelling_models", DOCMILL_AI__PRICES=PRICES)
+    with up(mill) as (docmill, _, _):
+        docmill.call("PUT", "/prompts/Guess", {"text": "How much?"}, headers={"If-Match": "*"})
+        docmill.put_template("asking", ASKING)
+        job_id = docmill.call("POST", "/jobs", {"template": "asking", "entity": "document:7"})["job"]["id"]
+        assert docmill.job_finished(job_id, within=PATIENCE)["job"]["status"] == "COMPLETED"
+        with pytest.raises(Refused) as refused:
+            docmill.call("POST", f"/jobs/{job_id}/steps/finish/rerun", {"model": "quarrel:dear"})
+        assert refused.value.status == 422
+        with pytest.raises(Refused) as refused:
+            docmill.call("POST", f"/jobs/{job_id}/steps/guess/rerun", {"model": "nobody:knows"})
+        assert refused.value.errors[0]["field"] == "body.model"
+        docmill.call("POST", f"/jobs/{job_id}/steps/guess/rerun", {"model": "quarrel:dear"})
+        docmill.job_finished(job_id, within=PATIENCE)
+        compared = docmill.call("GET", f"/jobs/{job_id}/steps/guess/comparison")
+        assert compared["differences"] == [{"path": "total", "before": "1", "after": "2"}]
+        assert (compared["before"]["model"], compared["after"]["model"]) == ("cheap", "dear")
+        assert compared["after"]["cost_nanos"] == 10 * compared["before"]["cost_nanos"] > 0
+
+
+def test_a_document_that_no_model_has_seen_is_shown_to_one(either: Mill) -> None:
+    paper = invoice_pdf(3)
+    # Another word that stands on the page, so that it can be believed.
+    said = json.dumps({"buyer_name": paper.fields["seller_name"]})
+    plugins = {"DOCMILL_PLUGINS": "quarrelling_models", "DOCMILL_AI__PRICES": PRICES, "QUARREL_SAYS": said}
+    mill = either.having(**plugins)
+    with up(mill) as (docmill, _, _):
+        document = docmill.finished(docmill.upload(paper.content, name="a.pdf")["id"], within=PATIENCE)
+        job_id = document["job_id"]
+        docmill.call("POST", f"/jobs/{job_id}/steps/ask/rerun", {"model": "quarrel:dear"})
+        assert docmill.job_finished(str(job_id), within=PATIENCE)["job"]["status"] == "COMPLETED"
+        compared = docmill.call("GET", f"/jobs/{job_id}/steps/ask/comparison")
+        assert compared["differences"], json.dumps(compared)
+        assert compared["before"]["cost_nanos"] == 0 < compared["after"]["cost_nanos"]
+        assert docmill.call("GET", f"/documents/{document['id']}")["model"] == "quarrel:dear"

@@ -235,24 +235,28 @@ def ordered(app: "App", schema: str | None, model: str | None) -> "Order":
     folders = settings.schema_folders
     if schema is not None and schema not in (known := available(folders)):
         raise InvalidInput(f"There is no schema {schema!r}. There are: {', '.join(known)}.", field="body.schema")
-    named = None
-    if model is not None:
-        try:
-            target = askable(settings, model)
-        except DocmillError as error:
-            raise InvalidInput(error.message, field="body.model") from error
-        if target.provider not in app.registry.providers:
-            providers = ", ".join(sorted(app.registry.providers))
-            raise InvalidInput(
-                f"There is no provider {target.provider!r} for {model!r}. There are: {providers}.", field="body.model"
-            )
-        named = str(target)
     return order_of(
         schema=schema,
-        model=named,
+        model=None if model is None else known_model(app, model),
         out=None,
         blobs=app.blobs,
         folders=folders,
         overrides=schema_overrides(settings),
         learned=fingerprint(settings.home / "models"),
     )
+
+
+def known_model(app: "App", name: str) -> str:
+    """The model that a name means, as `provider:model`; InvalidInput if nobody here can ask it."""
+    from docmill.model.errors import InvalidInput
+
+    try:
+        target = askable(app.settings, name)
+    except DocmillError as error:
+        raise InvalidInput(error.message, field="body.model") from error
+    if target.provider not in app.registry.providers:
+        providers = ", ".join(sorted(app.registry.providers))
+        raise InvalidInput(
+            f"There is no provider {target.provider!r} for {name!r}. There are: {providers}.", field="body.model"
+        )
+    return str(target)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from docmill.services.jobs import Jobs
     from docmill.services.processing import Order, Processing
     from docmill.services.replies import Replies
+    from docmill.services.rerunning import Reruns
     from docmill.services.review import Review
     from docmill.services.search import Search
     from docmill.services.templates import Templates
@@ -121,6 +122,19 @@ class Organisation:
         from docmill.services.search import Search
 
         return Search(self.app.database, self.documents, self.id)
+
+    @cached_property
+    def reruns(self) -> "Reruns":
+        """Steps once more, by other models."""
+        from docmill.services.rerunning import Reruns
+
+        return Reruns(self.app.database, self.jobs, self.templates, self.documents, self.id)
+
+    def model(self, name: str) -> str:
+        """The model that a name means, as `provider:model`; InvalidInput if nobody here can ask it."""
+        from docmill.bootstrap.meanings import known_model
+
+        return known_model(self.app, name)
 
     @cached_property
     def feed(self) -> "Feed":

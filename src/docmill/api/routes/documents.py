@@ -35,6 +35,8 @@ _MEDIA = {
     "epub": "application/epub+zip",
     "xml": "application/xml",
 }
+_UNKNOWN = "application/octet-stream"
+_BINARY = {"schema": {"type": "string", "format": "binary"}}
 _RENDER_SECONDS = 60.0
 _UPLOAD: dict[str, Any] = {
     "requestBody": {
@@ -292,7 +294,7 @@ def words(
 @routes.get(
     "/{document_id}/download",
     response_class=FileResponse,
-    responses={200: {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}},
+    responses={200: {"content": dict.fromkeys((*_MEDIA.values(), _UNKNOWN), _BINARY)}},
 )
 @allowed(Permission.DOCUMENTS_READ)
 def download(document_id: Id, call: Acting) -> FileResponse:
@@ -300,7 +302,7 @@ def download(document_id: Id, call: Acting) -> FileResponse:
     record = call.org.documents.get(document_id)
     if record.original_key is None:
         raise NotFound(f"The original of document {record.id} is not kept any more.", document_id=record.id)
-    media = _MEDIA.get(record.format or "", "application/octet-stream")
+    media = _MEDIA.get(record.format or "", _UNKNOWN)
     path = call.app.blobs.path_of(record.original_key)
     return FileResponse(path, media_type=media, headers={"Content-Disposition": disposition(record.file_name)})
 

@@ -4,17 +4,19 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Path, Query, Response
 from pydantic import Field
 
 from docmill.api.access import Acting, Guarded, allowed
 from docmill.api.creating import Creating
 from docmill.api.shapes import Cursor, Id, Limit, Page, Text, Version, Wire, Word, page_of
+from docmill.model.errors import NotFound
 from docmill.model.people import Permission
 from docmill.model.statuses import JobStatus
 from docmill.services.following import JobEvent
 from docmill.services.job_views import ChildView, JobSummary, JobView, StepView
 from docmill.services.jobs import JobFilter, Retry
+from docmill.services.rerunning import Comparison
 from docmill.services.submission import new_job
 
 routes = APIRouter(prefix="/jobs", tags=["jobs"], route_class=Guarded)
@@ -178,3 +180,37 @@ def cancel(job_id: Id, call: Acting) -> JobDetail:
     """End the job now."""
     call.org.jobs.cancel(job_id)
     return detail(call.org.jobs.get(job_id))
+
+
+class RerunStep(Wire):
+    """By which model a step is to be run again."""
+
+    model: Annotated[Text, Field(min_length=1, max_length=200)]
+
+
+StepKey = Annotated[str, Path(min_length=1, max_length=200)]
+
+
+@routes.get("/{job_id}/steps/{step_key}")
+@allowed(Permission.JOBS_READ)
+def get_step(job_id: Id, step_key: StepKey, call: Acting) -> StepView:
+    """One step."""
+    for step in call.org.jobs.get(job_id).steps:
+        if step.step_key == step_key:
+            return step
+    raise NotFound(f"The job has no step {step_key}.", step_key=step_key)
+
+
+@routes.post("/{job_id}/steps/{step_key}/rerun", status_code=202)
+@allowed(Permission.JOBS_WRITE)
+def rerun(job_id: Id, step_key: StepKey, body: RerunStep, call: Acting) -> JobDetail:
+    """Run a step that asks a model again, by another one, and what rests on it; `comparison` tells what came of it."""
+    call.org.jobs.get(job_id)
+    return detail(call.org.reruns.rerun(job_id, step_key, call.org.model(body.model)))
+
+
+@routes.get("/{job_id}/steps/{step_key}/comparison")
+@allowed(Permission.JOBS_READ)
+def comparison(job_id: Id, step_key: StepKey, call: Acting) -> Comparison:
+    """A step before and after it was run again: the fields that differ, and what either cost."""
+    return call.org.reruns.compare(job_id, step_key)
