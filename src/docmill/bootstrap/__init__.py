@@ -8,25 +8,26 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from docmill.bootstrap.declarations import catalogue_of, load_registry, plugin_modules
 from docmill.bootstrap.meanings import (
     askable,
     document_work,
     extraction_options,
     model_accesses,
     model_rules,
-    no_blobs,
     open_blobs,
     output_settings,
     retry_policy,
     review_reading,
     schema_overrides,
 )
+from docmill.bootstrap.revisions import SchemaOutdated, is_newer, outdated
 from docmill.model.errors import DocmillError
 from docmill.model.ids import DEFAULT_ORG
-from docmill.settings import ExecutorSection, ProviderSection, Settings
+from docmill.model.people import Permission
+from docmill.settings import Settings
 
 if TYPE_CHECKING:
     from docmill.ai.gateway import Gateway
@@ -37,16 +38,22 @@ if TYPE_CHECKING:
     from docmill.engine.children import Children
     from docmill.engine.store_pool import StorePool
     from docmill.engine.worker import Worker
+    from docmill.model.people import Principal
     from docmill.plugin import Registry
     from docmill.prompts.store import Prompts
+    from docmill.services.audit import Audit
     from docmill.services.batches import Batches
     from docmill.services.callbacks import Callbacks
     from docmill.services.documents import Documents
     from docmill.services.issues import Issues
     from docmill.services.jobs import Jobs
+    from docmill.services.keys import Door, Keys
     from docmill.services.models import ModelUse
+    from docmill.services.organisations import Organisations
+    from docmill.services.people import People
     from docmill.services.processing import Processing
     from docmill.services.review import Review
+    from docmill.services.sessions import Sessions
     from docmill.services.templates import Templates
     from docmill.services.upload_slots import Slots
     from docmill.steps.document_work import DocumentWork
@@ -73,23 +80,6 @@ __all__ = [
     "schema_overrides",
 ]
 
-ENTRY_POINTS = "docmill.plugins"
-BUILT_IN = (
-    "docmill.steps.check",
-    "docmill.steps.finish",
-    "docmill.steps.generate",
-    "docmill.steps.human",
-    "docmill.steps.undo",
-    "docmill.ai.local",
-)
-"""Modules that declare what every installation has."""
-
-
-class SchemaOutdated(DocmillError):
-    """The database is not at the schema of this release."""
-
-    code = "schema_outdated"
-
 
 class HomeUnusable(DocmillError):
     """The folder for the installation's state cannot be used."""
@@ -103,6 +93,18 @@ class App:
 
     settings: Settings
     database: "Database"
+    org_id: str = DEFAULT_ORG
+    """For whom its services act; sign-in, the door, callbacks and workers are everybody's."""
+    whole: "App | None" = None
+    """The installation that this is a view of."""
+
+    def of(self, org_id: str) -> "App":
+        """The same installation for another organisation: to be closed by itself, before the whole."""
+        view = replace(self, org_id=org_id, whole=self)
+        # What is dear to make and no organisation's own is shared.
+        shared = ("registry", "blobs", "bell", "stores", "_organisations")
+        view.__dict__.update({name: getattr(self, name) for name in shared})
+        return view
 
     @cached_property
     def registry(self) -> "Registry":
@@ -167,39 +169,39 @@ class App:
 
     @property
     def documents(self) -> "Documents":
-        return self.for_org(DEFAULT_ORG).documents
+        return self.for_org(self.org_id).documents
 
     @property
     def processing(self) -> "Processing":
-        return self.for_org(DEFAULT_ORG).processing
+        return self.for_org(self.org_id).processing
 
     @property
     def templates(self) -> "Templates":
-        return self.for_org(DEFAULT_ORG).templates
+        return self.for_org(self.org_id).templates
 
     @property
     def prompts(self) -> "Prompts":
-        return self.for_org(DEFAULT_ORG).prompts
+        return self.for_org(self.org_id).prompts
 
     @property
     def jobs(self) -> "Jobs":
-        return self.for_org(DEFAULT_ORG).jobs
+        return self.for_org(self.org_id).jobs
 
     @property
     def batches(self) -> "Batches":
-        return self.for_org(DEFAULT_ORG).batches
+        return self.for_org(self.org_id).batches
 
     @property
     def issues(self) -> "Issues":
-        return self.for_org(DEFAULT_ORG).issues
+        return self.for_org(self.org_id).issues
 
     @property
     def review(self) -> "Review":
-        return self.for_org(DEFAULT_ORG).review
+        return self.for_org(self.org_id).review
 
     @property
     def catalogue(self) -> "Catalogue":
-        return self.for_org(DEFAULT_ORG).catalogue
+        return self.for_org(self.org_id).catalogue
 
     @cached_property
     def callbacks(self) -> "Callbacks":
@@ -209,12 +211,54 @@ class App:
         keys = {name: section.key for name, section in self.settings.executors.items()}
         return Callbacks(self.database, self.bell, keys, stores=self.stores)
 
+    def jobs_for(self, principal: "Principal") -> "Jobs":
+        """The jobs that somebody sees: all, or where jobs.visibility says so their own."""
+        from docmill.services.jobs import Jobs
+
+        own = self.settings.jobs.visibility == "own" and not principal.may(Permission.MEMBERS_MANAGE)
+        seen_by = principal.id if own else None
+        return Jobs(self.database, self.bell, principal.org_id, self.stores, seen_by=seen_by)
+
+    @cached_property
+    def organisations(self) -> "Organisations":
+        from docmill.services.organisations import Organisations
+
+        return Organisations(self.database)
+
+    @property
+    def people(self) -> "People":
+        return self.for_org(self.org_id).people
+
+    @property
+    def keys(self) -> "Keys":
+        return self.for_org(self.org_id).keys
+
+    @property
+    def audit(self) -> "Audit":
+        return self.for_org(self.org_id).audit
+
+    @cached_property
+    def sessions(self) -> "Sessions":
+        """Signing in and out."""
+        from docmill.people.passwords import Argon2Passwords
+        from docmill.services.sessions import Sessions
+
+        times = self.settings.sessions
+        return Sessions(self.database, Argon2Passwords(), idle=times.idle, absolute=times.absolute)
+
+    @cached_property
+    def door(self) -> "Door":
+        """Who comes with what: an API key, or the token of a session."""
+        from docmill.services.keys import Door, KeyService
+
+        return Door(KeyService(self.database), self.sessions)
+
     @cached_property
     def model_use(self) -> "ModelUse":
         """What models were asked and what it cost."""
         from docmill.services.models import ModelUse
 
-        return ModelUse(self.database)
+        return ModelUse(self.database, self.org_id)
 
     @cached_property
     def models(self) -> "Gateway":
@@ -235,6 +279,7 @@ class App:
         from docmill.engine.worker import Worker, WorkerSettings, default_pools
         from docmill.prompts.store import resolve
         from docmill.services.document_chores import document_chores
+        from docmill.services.people_chores import people_chores
         from docmill.services.review_chores import ReviewChores
 
         settings = self.settings
@@ -257,7 +302,11 @@ class App:
                 children=ChildSettings(**children),
                 drain_seconds=settings.drain_seconds,
                 retention=settings.retention.jobs,
-                chores=(*document_chores(self.database, lambda: self.blobs), ReviewChores(self.database)),
+                chores=(
+                    *document_chores(self.database, lambda: self.blobs),
+                    ReviewChores(self.database),
+                    people_chores(self.database, idle=settings.sessions.idle),
+                ),
             ),
             resolve,
             models=self.models,
@@ -278,12 +327,14 @@ class App:
         from docmill.db import schema
 
         if is_newer(self.revision()):
-            raise _outdated(self, self.revision())
+            raise outdated(self.database, self.revision())
         with self.database.write() as connection:
             schema.upgrade(connection)
         return schema.HEAD
 
     def close(self) -> None:
+        if self.whole is not None:
+            return
         for name in ("models", "children", "stores", "bell"):
             if name in self.__dict__:
                 getattr(self, name).close()
@@ -320,95 +371,4 @@ def _check_schema(app: App) -> None:
     if app.database.kind == "sqlite" and not is_newer(revision):
         app.upgrade()
         return
-    raise _outdated(app, revision)
-
-
-def is_newer(revision: str | None) -> bool:
-    """Whether a newer release wrote this revision; they are numbered in order."""
-    from docmill.db import schema
-
-    return revision is not None and revision > schema.HEAD
-
-
-def _outdated(app: App, revision: str | None) -> SchemaOutdated:
-    from docmill.db import schema
-
-    if is_newer(revision):
-        return SchemaOutdated(
-            f"The database {app.database} is at revision {revision}, made by a newer release; this one knows "
-            f"{schema.HEAD}. Upgrade Docmill."
-        )
-    found = f"is at revision {revision}" if revision else "has no Docmill schema"
-    return SchemaOutdated(
-        f"The database {app.database} {found}, this release needs {schema.HEAD}. Run `docmill db upgrade`."
-    )
-
-
-def plugin_modules(modules: tuple[str, ...]) -> tuple[str, ...]:
-    """Where steps, processors and loaders are declared: built in, by entry point, and in these modules."""
-    from importlib.metadata import entry_points
-
-    names = [*BUILT_IN, *(point.module for point in entry_points(group=ENTRY_POINTS)), *modules]
-    return tuple(dict.fromkeys(names))
-
-
-def load_registry(
-    modules: tuple[str, ...],
-    executors: Mapping[str, ExecutorSection] | None = None,
-    providers: Mapping[str, ProviderSection] | None = None,
-    work: "DocumentWork | None" = None,
-) -> "Registry":
-    """All declared steps, processors and loaders; external steps go to these executors, models to these providers."""
-    from datetime import UTC, datetime
-    from importlib import import_module
-
-    from docmill.ai.providers.asking import provider_of
-    from docmill.plugin import EntityLoader, PluginInvalid, Registry
-    from docmill.steps.documents import document_declarations
-    from docmill.steps.external import Executor, external_call
-
-    registry = Registry()
-    for name in plugin_modules(modules):
-        try:
-            module = import_module(name)
-        except DocmillError:
-            raise
-        except (
-            Exception
-        ) as error:  # A plug-in is somebody else's code: whatever it raises, the person must hear its name.
-            raise PluginInvalid(
-                f"The plug-in module {name!r} cannot be imported: {type(error).__name__}: {error}. "
-                "Install it or correct `plugins`.",
-                module=name,
-            ) from error
-        registry.add_module(module)
-    known = {
-        name: Executor(url=section.url, key=section.key, timeout=section.timeout)
-        for name, section in (executors or {}).items()
-    }
-    registry.add(external_call(known, lambda: datetime.now(UTC)))
-    for spec in document_declarations(work or document_work(Settings.model_construct(home=Path()), no_blobs)):
-        # A plug-in of an earlier release may have documents of its own.
-        if not (isinstance(spec, EntityLoader) and spec.entity_type in registry.loaders):
-            registry.add(spec)
-    for access in model_accesses(providers or {}).values():
-        # A plug-in may bring a provider of its own under one of the names.
-        if access.name not in registry.providers:
-            registry.add(provider_of(access))
-    return registry
-
-
-def catalogue_of(registry: "Registry") -> "Catalogue":
-    """What a template may name, given these declarations."""
-    from docmill.templates.catalogue import Catalogue, StepType
-
-    processors: dict[str, set[str]] = {}
-    for service, method in registry.processors:
-        processors.setdefault(service, set()).add(method)
-    return Catalogue(
-        step_types={
-            name: StepType(kind=spec.kind, recoveries=frozenset(spec.recoveries), takes_item="item" in spec.needs)
-            for name, spec in registry.steps.items()
-        },
-        processors={service: frozenset(methods) for service, methods in processors.items()},
-    )
+    raise outdated(app.database, revision)

@@ -9,12 +9,15 @@ from docmill.bootstrap.meanings import output_settings, retry_policy, review_rea
 if TYPE_CHECKING:
     from docmill.bootstrap import App
     from docmill.prompts.store import Prompts
+    from docmill.services.audit import Audit
     from docmill.services.batches import Batches
     from docmill.services.documents import Documents
     from docmill.services.exports import Exports
     from docmill.services.feed import Feed
     from docmill.services.issues import Issues
     from docmill.services.jobs import Jobs
+    from docmill.services.keys import Keys
+    from docmill.services.people import People
     from docmill.services.processing import Order, Processing
     from docmill.services.replies import Replies
     from docmill.services.rerunning import Reruns
@@ -135,6 +138,25 @@ class Organisation:
         from docmill.bootstrap.meanings import known_model
 
         return known_model(self.app, name)
+
+    @cached_property
+    def people(self) -> "People":
+        """The members."""
+        from docmill.services.people import People
+
+        return People(self.app.database, self.id)
+
+    @cached_property
+    def keys(self) -> "Keys":
+        from docmill.services.keys import Keys
+
+        return Keys(self.app.database, self.id)
+
+    @cached_property
+    def audit(self) -> "Audit":
+        from docmill.services.audit import Audit
+
+        return Audit(self.app.database, self.id)
 
     @cached_property
     def feed(self) -> "Feed":

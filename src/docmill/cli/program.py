@@ -9,6 +9,7 @@ from cyclopts import App, CycloptsError
 from docmill import __version__
 from docmill.cli import (
     ai,
+    audit,
     batches,
     callbacks,
     config,
@@ -19,7 +20,9 @@ from docmill.cli import (
     export,
     issues,
     jobs,
+    keys,
     learning,
+    members,
     process,
     prompts,
     query,
@@ -54,7 +57,8 @@ DOCMILL_HOME (~/.docmill). Exit codes: 0 done, 1 something failed, 2 wrong use."
 
 ORDER = (
     *("process", "documents", "show", "export", "query", "eval", "learn", "templates", "prompts", "jobs", "batch"),
-    *("up", "serve", "worker", "review", "issues", "callback", "ai", "config", "db", "doctor"),
+    *("up", "serve", "worker", "review", "issues", "callback", "ai", "init", "members", "keys", "audit"),
+    *("config", "db", "doctor"),
 )
 """Of the commands in the help: as a person comes to need them."""
 _FILE_COMMANDS = ("process", "templates", "prompts", "callback")
@@ -83,6 +87,9 @@ def build() -> App:
         issues.app,
         review.app,
         ai.app,
+        members.app,
+        keys.app,
+        audit.app,
         config.app,
         database.app,
     )
@@ -99,6 +106,7 @@ def build() -> App:
     app.command(worker.run_worker, name="worker", help_epilogue="")
     app.command(serving.up, name="up", help_epilogue="")
     app.command(serving.serve, name="serve", help_epilogue="")
+    app.command(members.init, name="init", help_epilogue=members.EXAMPLES, usage="docmill init [OPTIONS]")
     app.command(doctor.doctor, name="doctor", help_epilogue="")
     for place, name in enumerate(ORDER):
         app[name].sort_key = place

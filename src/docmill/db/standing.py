@@ -5,7 +5,10 @@ for good. On SQLite there are no roles: there the services ask for their own org
 """
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
+
+from docmill.model.ids import is_id
 
 APP = "docmill_app"
 """Acts for one organisation: services, processors and entity loaders."""
@@ -19,8 +22,7 @@ ROLES = (APP, ENGINE, ENTRY, KEEPER)
 
 ORG_SETTING = "docmill.org"
 
-_FOR_ONE_TRANSACTION = "select set_config('role', %s, true), set_config('docmill.org', %s, true)"
-_FOR_GOOD = "select set_config('role', %s, false), set_config('docmill.org', %s, false)"
+_TAKE = "select set_config('role', '{role}', {local}), set_config('docmill.org', '{org_id}', {local})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,19 +32,40 @@ class Standing:
     role: str
     org_id: str = ""
 
+    def __post_init__(self) -> None:
+        # Written into a statement as they are, see `take`.
+        if self.role not in ROLES or not (self.org_id == "" or is_id(self.org_id)):
+            raise ValueError(f"there is no standing {self.role!r} for {self.org_id!r}")
+
     def take(self, raw: Any) -> None:
-        """For the transaction under way; on a driver's connection that has none, one that begins with it.
+        """For the transaction under way on a driver's connection, or one that begins with it.
 
-        In a pipeline, so that BEGIN and this are one round trip: as many as BEGIN takes alone.
+        BEGIN and this go out as one message, and one answer comes back: by itself the driver would wait for the answer
+        to BEGIN, in a pipeline too.
         """
-        with raw.pipeline():
-            raw.execute(_FOR_ONE_TRANSACTION, (self.role, self.org_id))
-
-    def send(self, raw: Any) -> None:
-        """For the transaction under way, in the pipeline that the caller has open or will open."""
-        raw.execute(_FOR_ONE_TRANSACTION, (self.role, self.org_id))
+        driver = _driver()
+        command = self._text(local=True)
+        if raw.pgconn.transaction_status == driver.pq.TransactionStatus.IDLE:
+            level = raw.isolation_level
+            command = f"begin{'' if level is None else ' isolation level ' + level.name.replace('_', ' ')}; {command}"
+        raw.pgconn.send_query(command.encode())
+        for result in raw.wait(driver.generators.execute(raw.pgconn)):
+            if result.status == driver.pq.ExecStatus.FATAL_ERROR:
+                raise driver.errors.error_from_result(result)
 
     def keep(self, raw: Any) -> None:
         """For as long as the connection lives: it must be nobody else's."""
-        raw.execute(_FOR_GOOD, (self.role, self.org_id))
+        raw.execute(self._text(local=False))
         raw.commit()
+
+    def _text(self, *, local: bool) -> str:
+        return _TAKE.format(role=self.role, org_id=self.org_id, local="true" if local else "false")
+
+
+@cache
+def _driver() -> Any:
+    """PostgreSQL's driver, which only those have who need it."""
+    import psycopg.errors
+    import psycopg.generators
+
+    return psycopg

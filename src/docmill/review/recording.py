@@ -25,19 +25,3 @@ class Recorder(Protocol):
         now: datetime,
     ) -> None:
         """`action` is `review.VERB`; `subject` the kind and the id of what it was done to."""
-
-
-class Unrecorded:
-    """Records nothing."""
-
-    def record(
-        self,
-        connection: Connection,
-        principal: Principal,
-        action: str,
-        subject: tuple[str, str],
-        before: Mapping[str, Any] | None,
-        after: Mapping[str, Any] | None,
-        now: datetime,
-    ) -> None:
-        return

@@ -17,7 +17,8 @@ from docmill.model.errors import Forbidden, NotFound
 from docmill.model.ids import DEFAULT_ORG, canonical_id
 from docmill.model.people import Permission, Principal
 from docmill.model.review import AlreadyDecided, NotYours, ReviewStatus, VersionConflict
-from docmill.review.recording import ITEM, Recorder, Unrecorded
+from docmill.people.audit import AuditTrail
+from docmill.review.recording import ITEM, Recorder
 from docmill.review.rows import HOLD_ITEM
 from docmill.services.review_views import SUMMARIES, ItemSummary, summary
 
@@ -60,13 +61,12 @@ class ReviewBase:
         self._outputs_template = outputs_template
         self._org_id = org_id
         self._claim_for = claim_for
-        self._recorder = recorder or Unrecorded()
+        self._recorder = recorder or AuditTrail()
 
     def _allow(self, principal: Principal, permission: Permission) -> None:
-        if principal.org_id != self._org_id or not principal.may(permission):
-            raise Forbidden(
-                f"{principal.name} may not do this: it needs the permission {permission}.", permission=permission.value
-            )
+        if principal.org_id != self._org_id:
+            raise Forbidden(f"{principal.name} does not act for this organisation.")
+        principal.require(permission)
 
     @contextmanager
     def _writing(self) -> Iterator[tuple[Connection, datetime]]:

@@ -7,8 +7,9 @@ from typing import Any
 from docmill.db.clock import database_now
 from docmill.db.database import Database
 from docmill.model.people import system_principal
+from docmill.people.audit import AuditTrail
 from docmill.review.queue import DUE_ORGS, settle
-from docmill.review.recording import ITEM, Recorder, Unrecorded
+from docmill.review.recording import ITEM, Recorder
 
 _REST = timedelta(seconds=10)
 """Between two looks."""
@@ -19,7 +20,7 @@ class ReviewChores:
 
     def __init__(self, database: Database, recorder: Recorder | None = None) -> None:
         self._database = database
-        self._recorder = recorder or Unrecorded()
+        self._recorder = recorder or AuditTrail()
         self._next = datetime.min.replace(tzinfo=UTC)
 
     def __call__(self, now: datetime) -> None:

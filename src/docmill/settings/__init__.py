@@ -16,7 +16,15 @@ from docmill.settings.documents import (
     ReviewSection,
     ValidationSection,
 )
-from docmill.settings.engine import ChildSection, ExecutorSection, LeaseSection, PoolSection, RetentionSection
+from docmill.settings.engine import (
+    ChildSection,
+    ExecutorSection,
+    JobSection,
+    LeaseSection,
+    PoolSection,
+    RetentionSection,
+    SessionSection,
+)
 from docmill.settings.loading import Settings, SettingsInvalid, config_file, load_settings, unknown_variables
 from docmill.settings.models import ModelSection, PriceSection, ProviderSection
 from docmill.settings.storage import StorageSection
@@ -29,6 +37,7 @@ __all__ = [
     "ExecutorSection",
     "FieldSection",
     "IdempotencySection",
+    "JobSection",
     "LeaseSection",
     "ModelSection",
     "OutputSection",
@@ -39,6 +48,7 @@ __all__ = [
     "RetentionSection",
     "RetrySection",
     "ReviewSection",
+    "SessionSection",
     "Settings",
     "SettingsInvalid",
     "StorageSection",

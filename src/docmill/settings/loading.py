@@ -27,7 +27,15 @@ from docmill.settings.documents import (
     ReviewSection,
     ValidationSection,
 )
-from docmill.settings.engine import ChildSection, ExecutorSection, LeaseSection, PoolSection, RetentionSection
+from docmill.settings.engine import (
+    ChildSection,
+    ExecutorSection,
+    JobSection,
+    LeaseSection,
+    PoolSection,
+    RetentionSection,
+    SessionSection,
+)
 from docmill.settings.faults import told
 from docmill.settings.models import ModelSection
 from docmill.settings.section import Listed
@@ -67,6 +75,8 @@ class Settings(BaseSettings):
     ai: ModelSection = ModelSection()
     drain_seconds: float = Field(default=20.0, ge=0)
     retention: RetentionSection = RetentionSection()
+    jobs: JobSection = JobSection()
+    sessions: SessionSection = SessionSection()
     executors: dict[str, ExecutorSection] = Field(default_factory=dict)
     """Outside executors by the name that templates call them."""
     storage: StorageSection = StorageSection()

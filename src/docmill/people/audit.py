@@ -1,0 +1,150 @@
+"""The audit log: what people did, hashed into a chain per organisation.
+
+Each entry's hash covers the entry and the hash before it, so that whoever changes, removes or inserts one breaks the
+chain from there on; the head tells whether its end was cut off. Written inside the transaction that does the deed.
+"""
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import orjson
+from sqlalchemy import Connection, Row, insert, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from docmill.db.tables import audit_heads, audit_log
+from docmill.db.types import iso
+from docmill.model.people import Principal
+
+START = bytes(32)
+"""What the first entry is hashed with."""
+Data = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditEntry:
+    """Something somebody did."""
+
+    number: int
+    at: datetime
+    actor_kind: str
+    actor_id: str
+    actor_name: str
+    action: str
+    subject_type: str
+    subject_id: str
+    before: Data | None
+    after: Data | None
+    hash: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditFault:
+    """Where the log is not what was written."""
+
+    number: int
+    message: str
+
+
+def record(
+    connection: Connection,
+    principal: Principal,
+    action: str,
+    subject: tuple[str, str],
+    before: Data | None = None,
+    after: Data | None = None,
+    *,
+    now: datetime,
+) -> None:
+    """Add an entry. Call it last: the end of the organisation's chain is locked from here to the commit."""
+    number, previous = _next(connection, principal.org_id)
+    values = {
+        "org_id": principal.org_id,
+        "number": number,
+        "at": now,
+        "actor_kind": principal.kind,
+        "actor_id": principal.id,
+        "actor_name": principal.name,
+        "action": action,
+        "subject_type": subject[0],
+        "subject_id": subject[1],
+        "before": _plain(before),
+        "after": _plain(after),
+    }
+    digest = _digest(previous, values)
+    connection.execute(insert(audit_log).values(**values, hash=digest))
+    connection.execute(update(audit_heads).where(audit_heads.c.org_id == principal.org_id).values(hash=digest))
+
+
+class AuditTrail:
+    """`review.recording.Recorder` that writes to the audit log."""
+
+    def record(
+        self,
+        connection: Connection,
+        principal: Principal,
+        action: str,
+        subject: tuple[str, str],
+        before: Data | None,
+        after: Data | None,
+        now: datetime,
+    ) -> None:
+        record(connection, principal, action, subject, before, after, now=now)
+
+
+def faults(connection: Connection, org_id: str) -> Iterator[AuditFault]:
+    """Walk the chain of one organisation in one look; every break of it, oldest first."""
+    previous, last = START, 0
+    query = select(audit_log).where(audit_log.c.org_id == org_id).order_by(audit_log.c.number)
+    for row in connection.execute(query.execution_options(yield_per=1000)):
+        if row.number != last + 1:
+            missing = f"entry {last + 1}" if row.number == last + 2 else f"entries {last + 1} to {row.number - 1}"
+            yield AuditFault(number=last + 1, message=f"{missing} missing")
+        elif _digest(previous, row._mapping) != bytes(row.hash):
+            yield AuditFault(number=row.number, message="this entry, or the one before it, is not what was written")
+        previous, last = bytes(row.hash), row.number
+    head = connection.execute(select(audit_heads).where(audit_heads.c.org_id == org_id)).one_or_none()
+    if (head.number if head else 0) != last or (head is not None and bytes(head.hash) != previous):
+        told = head.number if head else 0
+        yield AuditFault(number=last + 1, message=f"the log ends at entry {last}, and should end at {told}")
+
+
+def entry(row: Row[Any]) -> AuditEntry:
+    """A row as people see it."""
+    names = ("number", "at", "actor_kind", "actor_id", "actor_name", "action", "subject_type", "subject_id")
+    return AuditEntry(
+        **{name: getattr(row, name) for name in names}, before=row.before, after=row.after, hash=bytes(row.hash).hex()
+    )
+
+
+def _next(connection: Connection, org_id: str) -> tuple[int, bytes]:
+    """The next number, and the hash to chain to. Conditional on nothing: the row's lock makes the order."""
+    advance = (
+        update(audit_heads)
+        .where(audit_heads.c.org_id == org_id)
+        .values(number=audit_heads.c.number + 1)
+        .returning(audit_heads.c.number, audit_heads.c.hash)
+    )
+    row = connection.execute(advance).one_or_none()
+    if row is None:
+        insert_head = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
+        start = insert_head(audit_heads).values(org_id=org_id, number=0, hash=START)
+        connection.execute(start.on_conflict_do_nothing())
+        row = connection.execute(advance).one()
+    return row.number, bytes(row.hash)
+
+
+def _plain(data: Data | None) -> Any:
+    """As JSON gives it back: what is hashed must be what is read."""
+    return None if data is None else orjson.loads(orjson.dumps(data, default=str, option=orjson.OPT_NON_STR_KEYS))
+
+
+def _digest(previous: bytes, values: Mapping[Any, Any]) -> bytes:
+    told = [
+        *(values["org_id"], values["number"], iso(values["at"])),
+        *(values["actor_kind"], values["actor_id"], values["actor_name"]),
+        *(values["action"], values["subject_type"], values["subject_id"], values["before"], values["after"]),
+    ]
+    return hashlib.sha256(previous + orjson.dumps(told, option=orjson.OPT_SORT_KEYS)).digest()
