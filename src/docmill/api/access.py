@@ -21,6 +21,7 @@ from docmill.api.problems import Unauthenticated
 from docmill.bootstrap import App
 from docmill.bootstrap.organisation import Organisation
 from docmill.model.people import Permission, Principal
+from docmill.services.jobs import Jobs
 
 F = TypeVar("F", bound=Callable[..., Any])
 _NEEDS = "__docmill_needs__"
@@ -161,6 +162,11 @@ class Call:
     app: App
     principal: Principal
     org: Organisation
+
+    @property
+    def jobs(self) -> Jobs:
+        """The jobs that whoever asks may see: all, or where the settings say so their own."""
+        return self.app.jobs_for(self.principal)
 
 
 async def _call(request: Request) -> Call:

@@ -15,6 +15,7 @@ from docmill.api import problems
 from docmill.api.access import Authenticator, Guarded, needs
 from docmill.api.limiting import Limiter
 from docmill.api.routes import (
+    audit,
     batches,
     blobs,
     callbacks,
@@ -25,9 +26,12 @@ from docmill.api.routes import (
     health,
     issues,
     jobs,
+    keys,
+    members,
     prompts,
     review,
     search,
+    session,
     templates,
     uploads,
 )
@@ -39,7 +43,8 @@ _THREADS = {"sqlite": 12, "postgresql": 20}
 """Requests that are worked on at once: each needs a connection, and its pool has so many."""
 _NOUNS = (
     *(uploads, documents, search, jobs, callbacks, batches, templates, prompts),
-    *(review, issues, exports, configuration, events, health),
+    *(review, issues, exports, configuration, events),
+    *(session, members, keys, audit, health),
 )
 """Modules of routes, in the order in which the document lists them."""
 

@@ -1,4 +1,4 @@
-"""The ways in: the token of the installation, which whoever may read its home folder has."""
+"""The ways in: the token of the installation, which whoever may read its home folder has; API keys; sessions."""
 
 import hmac
 import os
@@ -9,6 +9,7 @@ from docmill.api.access import Shown
 from docmill.api.problems import Unauthenticated
 from docmill.model.ids import DEFAULT_ORG
 from docmill.model.people import Principal, system_principal
+from docmill.services.keys import Door
 
 FILE = "api-token"
 _PREFIX = "dmi_"
@@ -38,11 +39,18 @@ def installation_token(home: Path) -> str:
 class Doors:
     """Who somebody is, by what they show."""
 
-    def __init__(self, token: str) -> None:
+    def __init__(self, token: str, door: Door) -> None:
         self._token = token.encode()
+        self._door = door
 
     def __call__(self, shown: Shown) -> Principal:
-        """The owner for the installation's token; Unauthenticated for anything else, always in the same words."""
+        """The owner for the installation's token, else whoever has the key or the session.
+
+        Unauthenticated for anything else, always in the same words.
+        """
         if shown.bearer is not None and hmac.compare_digest(shown.bearer.encode(), self._token):
             return system_principal(DEFAULT_ORG, "owner")
+        for secret in (shown.bearer, shown.session):
+            if secret is not None and (found := self._door.authenticate(secret)) is not None:
+                return found
         raise Unauthenticated("Show a token that is known here: `Authorization: Bearer TOKEN`.")

@@ -99,6 +99,7 @@ STATUSES: Mapping[type[DocmillError], int] = {
 }
 """By class; the most special one that an error is counts."""
 _BY_CODE = {"template_invalid": 422, "prompt_invalid": 422, "schema_invalid": 422, "unauthenticated": 401}
+_BY_CODE |= {"sign_in_failed": 401, "invitation_invalid": 403, "sign_in_limited": 429}
 """Where importing the class would import more than its name."""
 
 
@@ -165,8 +166,9 @@ def answer_to(path: str, error: DocmillError) -> Response:
     headers: dict[str, str] = {}
     if status == 401:
         headers["WWW-Authenticate"] = 'Bearer realm="docmill"'
-    if isinstance(error, TooManyRequests):
-        headers["Retry-After"] = str(max(1, round(error.retry_after)))
+    waiting = getattr(error, "retry_after", None)
+    if waiting is not None:
+        headers["Retry-After"] = str(max(1, round(waiting)))
     if status == 503:
         headers["Retry-After"] = "1"
     if status >= 500:

@@ -71,7 +71,7 @@ def _serve(host: str | None, port: int | None, *, workers: bool, verbose: bool, 
             else:
                 print(f"Docmill listens on {address}; token in {settings.home / FILE}", file=sys.stderr, flush=True)
 
-        application = create_app(installation, Doors(token))
+        application = create_app(installation, Doors(token, installation.door))
         with listening, _working(installation) if workers else nullcontext():
             server(application, on_ready=ready).run(sockets=[listening])
         if json:

@@ -92,5 +92,5 @@ async def callback_of(
 @allowed(Permission.JOBS_READ)
 def list_callbacks(job_id: Id, call: Acting) -> Sequence[CallbackView]:
     """All that came for a job, oldest first."""
-    call.org.jobs.get(job_id)
+    call.jobs.get(job_id)
     return call.app.callbacks.list(job_id, org_id=call.org.id)

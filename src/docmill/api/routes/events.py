@@ -39,6 +39,7 @@ class _Stream:
         self._principal = principal
         app: App = connection.app.state.docmill
         self._org = app.for_org(principal.org_id)
+        self._jobs = app.jobs_for(principal)
         self._after = None if after is None else Place.read(after)
         self._job_id = job_id
 
@@ -47,18 +48,26 @@ class _Stream:
 
         def look() -> Follower:
             if self._job_id is not None:
-                self._job_id = self._org.jobs.get(self._job_id).summary.id
+                self._job_id = self._jobs.get(self._job_id).summary.id
             start = self._org.feed.now()
             return Follower(self._org.feed, self._after, start=start)
 
         self._follower = await run_in_threadpool(look)
 
+    def _look(self) -> tuple[Sequence[FeedEvent], Sequence[FeedEvent]]:
+        """What is new, and what of it is for this listener."""
+        news = self._follower.news()
+        wanted = [event for event in news if self._job_id in (None, event.job_id)]
+        if wanted and self._job_id is None:
+            seen = self._jobs.positions(sorted({event.job_id for event in wanted}))
+            wanted = [event for event in wanted if event.job_id in seen]
+        return news, wanted
+
     async def batches(self) -> AsyncIterator[Sequence[FeedEvent]]:
         """Events as they come; an empty one now and then, to tell that somebody is there."""
         interval, quiet, checked = _SHORTEST, 0.0, 0.0
         while not getattr(self._connection.app.state, "stopping", False):
-            news = await run_in_threadpool(self._follower.news)
-            wanted = [event for event in news if self._job_id in (None, event.job_id)]
+            news, wanted = await run_in_threadpool(self._look)
             if wanted or quiet >= _HEARTBEAT:
                 yield wanted
                 quiet = 0.0

@@ -108,8 +108,8 @@ def submit(body: NewJob, call: Acting, creating: Creating) -> Response:
             created_by=call.principal.id,
             org_id=call.org.id,
         )
-        call.org.jobs.submit_one(job)
-        return detail(call.org.jobs.get(job.id))
+        call.jobs.submit_one(job)
+        return detail(call.jobs.get(job.id))
 
     return creating.once(body, work)
 
@@ -140,7 +140,7 @@ def list_jobs(
         "job",
         cursor,
         limit,
-        lambda before, most: call.org.jobs.list(only, before=before, limit=most),
+        lambda before, most: call.jobs.list(only, before=before, limit=most),
         lambda job: job.id,
     )
     return Page(items=shown, next_cursor=following)
@@ -150,14 +150,14 @@ def list_jobs(
 @allowed(Permission.JOBS_READ)
 def get_job(job_id: Id, call: Acting) -> JobDetail:
     """A job with its steps."""
-    return detail(call.org.jobs.get(job_id))
+    return detail(call.jobs.get(job_id))
 
 
 @routes.get("/{job_id}/events")
 @allowed(Permission.JOBS_READ)
 def job_events(job_id: Id, call: Acting, after: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0) -> list[Event]:
     """What happened to the job since this version."""
-    return [event(each) for each in call.org.jobs.events(job_id, after=after)]
+    return [event(each) for each in call.jobs.events(job_id, after=after)]
 
 
 @routes.post("/{job_id}/retry", status_code=202)
@@ -170,16 +170,16 @@ def retry(job_id: Id, body: RetryJob, call: Acting) -> JobDetail:
         everything=body.everything,
         keep_checkpoints=body.keep_checkpoints,
     )
-    call.org.jobs.retry(job_id, wish)
-    return detail(call.org.jobs.get(job_id))
+    call.jobs.retry(job_id, wish)
+    return detail(call.jobs.get(job_id))
 
 
 @routes.post("/{job_id}/cancel", status_code=202)
 @allowed(Permission.JOBS_WRITE)
 def cancel(job_id: Id, call: Acting) -> JobDetail:
     """End the job now."""
-    call.org.jobs.cancel(job_id)
-    return detail(call.org.jobs.get(job_id))
+    call.jobs.cancel(job_id)
+    return detail(call.jobs.get(job_id))
 
 
 class RerunStep(Wire):
@@ -195,7 +195,7 @@ StepKey = Annotated[str, Path(min_length=1, max_length=200)]
 @allowed(Permission.JOBS_READ)
 def get_step(job_id: Id, step_key: StepKey, call: Acting) -> StepView:
     """One step."""
-    for step in call.org.jobs.get(job_id).steps:
+    for step in call.jobs.get(job_id).steps:
         if step.step_key == step_key:
             return step
     raise NotFound(f"The job has no step {step_key}.", step_key=step_key)
@@ -205,7 +205,7 @@ def get_step(job_id: Id, step_key: StepKey, call: Acting) -> StepView:
 @allowed(Permission.JOBS_WRITE)
 def rerun(job_id: Id, step_key: StepKey, body: RerunStep, call: Acting) -> JobDetail:
     """Run a step that asks a model again, by another one, and what rests on it; `comparison` tells what came of it."""
-    call.org.jobs.get(job_id)
+    call.jobs.get(job_id)
     return detail(call.org.reruns.rerun(job_id, step_key, call.org.model(body.model)))
 
 
