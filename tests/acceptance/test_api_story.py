@@ -65,6 +65,12 @@ def test_from_upload_to_export_and_back_with_the_correction_still_there(either: 
         assert (number["value"], number["locked"], number["differs"]) == ("HAND-7", True, True)
         assert json.loads(docmill.export("json"))[0]["invoice_number"] == "HAND-7"
 
+        deeds = [entry["action"] for entry in docmill.call("GET", "/audit")["items"]]
+        assert {"review.claim", "review.correct", "review.approve"} <= set(deeds)
+        verified = docmill.call("GET", "/audit/verify")
+        assert verified["sound"]
+        assert verified["entries"] == len(docmill.send("GET", "/audit/export").text.splitlines()) >= 3
+
         # The correction and the words on the paper both lead to it.
         assert [found["id"] for found in docmill.search("hand-7")] == [document["id"]]
         image = docmill.send("GET", f"/documents/{document['id']}/pages/1/image", query={"max_side": 200})

@@ -10,6 +10,7 @@ import httpx
 
 from docmill.api.access import Shown
 from docmill.api.app import create_app
+from docmill.api.doors import Doors
 from docmill.api.problems import Unauthenticated
 from docmill.api.serving import address_of, listen, server
 from docmill.bootstrap import App, open_app
@@ -66,7 +67,7 @@ class Served:
 
 
 @contextmanager
-def serving(url: str, home: Path, **settings: object) -> Iterator[Served]:
+def serving(url: str, home: Path, *, doors: bool = False, **settings: object) -> Iterator[Served]:
     """Serve the installation of this database."""
     people = People(
         {
@@ -80,7 +81,7 @@ def serving(url: str, home: Path, **settings: object) -> Iterator[Served]:
     wanted = {"home": home, "database_url": url, "api": {"rate": 100_000, "burst": 100_000}, **settings}
     with open_app(Settings(**wanted)) as app:  # type: ignore[arg-type]
         listening = listen("127.0.0.1", 0)
-        api = create_app(app, people)
+        api = create_app(app, Doors("installation", app.door) if doors else people)
         running = server(api)
         thread = Thread(target=running.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()

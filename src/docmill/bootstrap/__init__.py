@@ -277,6 +277,7 @@ class App:
         from docmill.engine.lease import LeaseSettings
         from docmill.engine.pools import PoolSettings
         from docmill.engine.worker import Worker, WorkerSettings, default_pools
+        from docmill.people.audit import AuditTrail
         from docmill.prompts.store import resolve
         from docmill.services.document_chores import document_chores
         from docmill.services.people_chores import people_chores
@@ -304,7 +305,7 @@ class App:
                 retention=settings.retention.jobs,
                 chores=(
                     *document_chores(self.database, lambda: self.blobs),
-                    ReviewChores(self.database),
+                    ReviewChores(self.database, AuditTrail()),
                     people_chores(self.database, idle=settings.sessions.idle),
                 ),
             ),

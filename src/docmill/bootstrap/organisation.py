@@ -198,6 +198,7 @@ class Organisation:
     @cached_property
     def review(self) -> "Review":
         """What people look at and decide."""
+        from docmill.people.audit import AuditTrail
         from docmill.services.ordering import outputs_template
         from docmill.services.review import Review
 
@@ -208,6 +209,7 @@ class Organisation:
             lambda: outputs_template(self.templates, self.catalogue).id,
             org_id=self.id,
             claim_for=self.app.settings.review.claim_for,
+            recorder=AuditTrail(),
             stores=self.app.stores,
         )
 
