@@ -119,6 +119,14 @@ def test_a_member_whose_role_changes_is_held_to_it_at_once(gate: Served) -> None
         problem(browser.get(f"{API}/me"), 401, "unauthenticated")
 
 
+def test_before_the_organisation_is_founded_nobody_is_let_in(database_url: str, tmp_path: Path) -> None:
+    with serving(database_url, tmp_path / "home", doors=True) as bare:
+        for path, body in (("keys", {"name": "x"}), ("invitations", {"email": "eve@mill.example"})):
+            answer = bare.send("POST", f"{API}/{path}", token="installation", json=body)
+            told = problem(answer, 409, "conflict")
+            assert "docmill init" in str(told["detail"])
+
+
 def test_an_invitation_can_be_taken_back(gate: Served) -> None:
     body = {"email": "eve@mill.example", "standing": "viewer"}
     made = gate.send("POST", f"{API}/invitations", token="installation", json=body).json()

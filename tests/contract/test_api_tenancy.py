@@ -26,9 +26,13 @@ BODIES: dict[str, Any] = {
     "/review/items/{item_id}/comments": {"body": "Hello"},
     "/issues/{issue_id}/assign": {"to": "me"},
     "/batches/{batch_id}": {"limit": 1},
-    "/jobs/{job_id}/steps/{step_key}/rerun": {"model": "local"},
+    "/jobs/{job_id}/steps/{step_key}/rerun": {"model": "local:echo"},
+    "/members/{member_id}": {"standing": "viewer"},
 }
 """Of operations whose body may not be empty."""
+WITHOUT_ROWS = {"/events", "/health", "/ready", "/me", "/exports", "/configuration", "/configuration/schemas"}
+WITHOUT_ROWS |= {"/audit/verify", "/audit/export"}
+"""Lists of what is no organisation's own, and what is looked at by itself."""
 ELSEWHERE = {"/callbacks/{executor}", "/uploads/{token}", "/review/reviewers/{name}", "/configuration/schemas/{name}"}
 """Paths whose last part is no id: signed, a name that is stored nowhere, or the installation's own."""
 
@@ -36,6 +40,7 @@ ELSEWHERE = {"/callbacks/{executor}", "/uploads/{token}", "/review/reviewers/{na
 @pytest.fixture
 def ours(served: Served) -> dict[str, str]:
     """Something of every kind in the owner's organisation."""
+    served.app.organisations.found("Mill", "boss@mill.example", "Boss", another=False, by="test")
     with served.client() as client:
         client.put_template("plain", PLAIN)
         client.call("PUT", "/prompts/Ask", {"text": "What?"}, headers={"If-Match": "*"})
@@ -43,6 +48,10 @@ def ours(served: Served) -> dict[str, str]:
         batch = client.call("POST", "/batches", {"template": "plain", "entities": ["document:b"]})
         issue = client.call("POST", "/issues", {"title": "Secret", "job_id": job["job"]["id"]})
         document = client.upload(invoice_pdf(1).content, name="secret.pdf")
+        key = client.call("POST", "/keys", {"name": "ours"})["key"]["id"]
+        first = client.call("POST", "/invitations", {"email": "ann@mill.example"})
+        open_one = client.call("POST", "/invitations", {"email": "bob@mill.example"})
+    member = served.app.sessions.accept(first["token"], "correct horse battery staple").principal.id
     desk = Desk(served.app.database, served.app.settings.home)
     item = desk.slip(extraction(number="SECRET", total="10.00"))
     desk.close()
@@ -52,6 +61,9 @@ def ours(served: Served) -> dict[str, str]:
         "batch_id": batch["id"],
         "issue_id": issue["id"],
         "item_id": item,
+        "key_id": key,
+        "member_id": member,
+        "invitation_id": open_one["invitation"]["id"],
         "name": "plain",
         "step_key": "finish",
         "number": "1",
@@ -91,9 +103,7 @@ def test_every_route_with_a_foreign_id_finds_nothing(served: Served, ours: dict[
 
 def test_lists_search_exports_and_counts_hold_nothing_foreign(served: Served, ours: dict[str, str]) -> None:
     for method, path, operation in operations(served):
-        if method != "GET" or "{" in path or path in ("/events", "/health", "/ready", "/me", "/exports"):
-            continue
-        if path.startswith("/configuration"):
+        if method != "GET" or "{" in path or path in ELSEWHERE | WITHOUT_ROWS:
             continue
         query = {"q": "secret"} if path == "/search" else {}
         answer = served.send("GET", API + path, token="stranger", params=query)
@@ -101,6 +111,8 @@ def test_lists_search_exports_and_counts_hold_nothing_foreign(served: Served, ou
         found = answer.json()
         assert (found["items"] if isinstance(found, dict) else found) == [], (path, operation)
     problem(served.send("GET", f"{API}/exports", token="stranger"), 404, "no_outputs")
+    assert served.send("GET", f"{API}/audit/export", token="stranger").text == ""
+    assert served.send("GET", f"{API}/audit/verify", token="stranger").json()["entries"] == 0
     for filtered in (f"job_id={ours['job_id']}", "entity=document:secret"):
         answer = served.send("GET", f"{API}/issues?{filtered}", token="stranger")
         assert answer.status_code == 404 or answer.json()["items"] == []
