@@ -65,32 +65,38 @@ def told(name: str, spent: Sequence[float]) -> dict[str, float]:
     }
 
 
-async def timed(deed: Callable[[], Awaitable[httpx.Response]], times: int) -> list[float]:
-    """Milliseconds of each request, one after the other."""
-    spent = []
+def cpu(server: int) -> float:
+    """Milliseconds of CPU that the server has used; what others on the machine take does not count."""
+    used = psutil.Process(server).cpu_times()
+    return 1000 * float(used.user + used.system)
+
+
+async def timed(name: str, server: int, deed: Callable[[], Awaitable[httpx.Response]], times: int) -> dict[str, float]:
+    """Milliseconds of each request, one after the other, and of the server's CPU."""
+    spent, before = [], cpu(server)
     for _ in range(times):
         begin = time.perf_counter()
         answer = await deed()
         spent.append(1000 * (time.perf_counter() - begin))
         assert answer.is_success, answer.text
-    return spent
+    return told(name, spent) | {f"{name}_cpu_ms": round((cpu(server) - before) / times, 2)}
 
 
-async def looks(client: httpx.AsyncClient, times: int) -> dict[str, float]:
+async def looks(client: httpx.AsyncClient, server: int, times: int) -> dict[str, float]:
     """Lists, single documents, the next item."""
     page = (await client.get(f"{API}/documents", params={"limit": 50})).json()
     deep = page["next_cursor"]
     ids = [document["id"] for document in page["items"]]
-    figures = told("list_50", await timed(lambda: client.get(f"{API}/documents"), times))
     following = {"cursor": deep}
-    figures |= told("list_following", await timed(lambda: client.get(f"{API}/documents", params=following), times))
-    figures |= told("get", await timed(lambda: client.get(f"{API}/documents/{ids[0]}"), times))
-    figures |= told("next_item", await timed(lambda: client.get(f"{API}/review/next"), times))
-    figures |= told("claim_next", await timed(lambda: client.post(f"{API}/review/next/claim"), times // 4))
+    figures = await timed("list_50", server, lambda: client.get(f"{API}/documents"), times)
+    figures |= await timed("list_on", server, lambda: client.get(f"{API}/documents", params=following), times)
+    figures |= await timed("get", server, lambda: client.get(f"{API}/documents/{ids[0]}"), times)
+    figures |= await timed("next_item", server, lambda: client.get(f"{API}/review/next"), times)
+    figures |= await timed("claim_next", server, lambda: client.post(f"{API}/review/next/claim"), times // 4)
     return figures
 
 
-async def claims(address: str, tokens: Sequence[str], items: int) -> dict[str, Any]:
+async def claims(address: str, server: int, tokens: Sequence[str], items: int) -> dict[str, Any]:
     """All reviewers at once, until so many items are claimed: each once."""
     taken: list[str] = []
     spent: list[float] = []
@@ -105,11 +111,12 @@ async def claims(address: str, tokens: Sequence[str], items: int) -> dict[str, A
                 assert answer.status_code == 200, answer.text
                 taken.append(answer.json()["id"])
 
-    begin = time.perf_counter()
+    begin, before = time.perf_counter(), cpu(server)
     await asyncio.gather(*(review(token) for token in tokens))
-    seconds = time.perf_counter() - begin
+    seconds, used = time.perf_counter() - begin, cpu(server) - before
     assert len(set(taken)) == len(taken), "an item was given out twice"
     figures: dict[str, Any] = told(f"claim_{len(tokens)}_at_once", spent)
+    figures["claim_cpu_ms"] = round(used / len(taken), 2)
     return figures | {"claimed": len(taken), "claims_s": round(len(taken) / seconds, 1)}
 
 
@@ -166,9 +173,9 @@ async def measure(address: str, token: str, server: int, tokens: Sequence[str], 
     """All figures."""
     headers = {"Authorization": f"Bearer {token}"}
     async with httpx.AsyncClient(base_url=address, headers=headers, timeout=_PATIENCE) as client:
-        await looks(client, 20)
-        figures: dict[str, Any] = await looks(client, wanted.times)
-    figures |= await claims(address, tokens, wanted.claims)
+        await looks(client, server, 20)
+        figures: dict[str, Any] = await looks(client, server, wanted.times)
+    figures |= await claims(address, server, tokens, wanted.claims)
     await uploads(address, token, server, 20)
     figures |= await uploads(address, token, server, wanted.uploads)
     return figures
