@@ -19,6 +19,7 @@ from docmill.extraction.schema import FieldSchema
 from docmill.extraction.schema_text import parse_schema
 from docmill.model.ids import DEFAULT_ORG, following_id, new_id
 from docmill.model.people import PERMISSIONS, Principal, Role, system_principal
+from docmill.people.audit import Deed
 from docmill.review.fields import found_in
 from docmill.review.priority import place_of, standing
 from docmill.review.rows import deadlines, insert_fields
@@ -101,6 +102,10 @@ class Recorded:
         now: datetime,
     ) -> None:
         self.actions.append((principal.id, action, subject[1], before, after))
+
+    def record_all(self, connection: Connection, principal: Principal, deeds: Sequence[Deed], now: datetime) -> None:
+        for deed in deeds:
+            self.record(connection, principal, *deed, now)
 
     @property
     def verbs(self) -> list[str]:

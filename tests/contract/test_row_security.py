@@ -4,8 +4,10 @@ Every table that there is is looked at, as each of the roles; `test_tenancy` ask
 """
 
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing
 from datetime import UTC, datetime
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,8 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.exc import DBAPIError
 
 from docmill.db.database import Database
-from docmill.db.standing import ROLES
+from docmill.db.protection import RolesMissing
+from docmill.db.standing import ROLES, RoleRefused
 from docmill.db.tables import documents, extracted_fields, issues, job_steps, jobs, metadata, review_items
 from docmill.engine.batch import NewJob
 from docmill.engine.bell import SocketBell
@@ -311,3 +314,45 @@ def test_a_login_that_is_no_superuser_migrates_works_and_sees_nothing_unasked(pl
         assert counts(connection, "processing_jobs") == 1
     migrate(plain_login)
     database.close()
+
+
+def test_a_login_that_may_not_take_the_roles_is_told_what_to_do(plain_login: str, tmp_path: Path) -> None:
+    migrate(plain_login)
+    owner = Database(plain_login)
+    with psycopg.connect(plain_login, autocommit=True) as connection:
+        connection.execute("create role stranger login password 'stranger'")
+    stranger = Database(owner.url.set(username="stranger", password="stranger").render_as_string(hide_password=False))
+    for view in (stranger.scoped(OURS), stranger.as_engine()):
+        with pytest.raises(RoleRefused, match="GRANT docmill_app"), view.read() as connection:
+            connection.execute(text("select 1"))
+    with pytest.raises(RoleRefused):
+        stranger.scoped(OURS).session()
+    stranger.close()
+    owner.close()
+
+
+def test_a_login_that_may_not_make_the_roles_is_told_what_to_do(own_postgres_server: PostgresServer) -> None:
+    url = own_postgres_server.create_database("plain")
+    with psycopg.connect(url, autocommit=True) as admin:
+        admin.execute("create role clerk login noinherit password 'clerk'")
+        admin.execute("alter database plain owner to clerk")
+        admin.execute("alter schema public owner to clerk")
+    plain = Database(url).url.set(drivername="postgresql", username="clerk", password="clerk")
+    with pytest.raises(RolesMissing, match="CREATE ROLE docmill_app") as told:
+        migrate(plain.render_as_string(hide_password=False))
+    with psycopg.connect(url, autocommit=True) as admin:
+        for statement in told.value.message.partition("As a superuser: ")[2].partition("; then run")[0].split(";"):
+            admin.execute(statement)
+    migrate(plain.render_as_string(hide_password=False))
+
+
+def test_two_databases_of_one_server_are_migrated_at_once(own_postgres_server: PostgresServer) -> None:
+    urls = [own_postgres_server.create_database(f"at_once_{number}") for number in range(4)]
+    # Processes, as they would be: Alembic is for one thread.
+    with ProcessPoolExecutor(4, mp_context=get_context("spawn")) as pool:
+        list(pool.map(migrate, urls))
+    for url in urls:
+        database = Database(url)
+        with database.scoped(OURS).read() as connection:
+            assert counts(connection, "documents") == 0
+        database.close()

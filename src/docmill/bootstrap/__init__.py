@@ -32,9 +32,12 @@ from docmill.settings import Settings
 
 if TYPE_CHECKING:
     from docmill.ai.gateway import Gateway
+    from docmill.bootstrap.organisation import Organisation
     from docmill.db.database import Database
     from docmill.documents.blobs import Blobs
     from docmill.engine.bell import Bell
+    from docmill.engine.children import Children
+    from docmill.engine.store_pool import StorePool
     from docmill.engine.worker import Worker
     from docmill.model.people import Principal
     from docmill.plugin import Registry
@@ -54,6 +57,7 @@ if TYPE_CHECKING:
     from docmill.services.review import Review
     from docmill.services.sessions import Sessions
     from docmill.services.templates import Templates
+    from docmill.services.upload_slots import Slots
     from docmill.services.webhooks import Webhooks
     from docmill.steps.document_work import DocumentWork
     from docmill.templates.catalogue import Catalogue
@@ -101,7 +105,8 @@ class App:
         """The same installation for another organisation: to be closed by itself, before the whole."""
         view = replace(self, org_id=org_id, whole=self)
         # What is dear to make and no organisation's own is shared.
-        view.__dict__.update(registry=self.registry, blobs=self.blobs, bell=self.bell)
+        shared = ("registry", "blobs", "bell", "stores", "_organisations")
+        view.__dict__.update({name: getattr(self, name) for name in shared})
         return view
 
     @cached_property
@@ -122,51 +127,84 @@ class App:
         return document_work(self.settings, lambda: self.blobs, self.database)
 
     @cached_property
-    def documents(self) -> "Documents":
-        from docmill.services.documents import Documents
-
-        return Documents(self.database, lambda: self.blobs, self.org_id)
-
-    @cached_property
-    def processing(self) -> "Processing":
-        """Documents in, by whole folders."""
-        from docmill.services.processing import Processing
-
-        limits = self.document_work.limits
-        concurrency = self.settings.processing.concurrency
-        return Processing(
-            self.database,
-            lambda: self.blobs,
-            self.documents,
-            self.jobs,
-            limits,
-            org_id=self.org_id,
-            in_flight=concurrency,
-        )
-
-    @cached_property
     def bell(self) -> "Bell":
         from docmill.engine.bell import open_bell
 
         return open_bell(self.database, self.settings.run_dir)
 
     @cached_property
+    def children(self) -> "Children":
+        """Where the edges have pages rendered: files of strangers are opened in no process that matters."""
+        from docmill.engine.children import Children, ChildSettings
+
+        return Children(ChildSettings(**self.settings.children.model_dump(exclude_none=True)))
+
+    @cached_property
+    def slots(self) -> "Slots":
+        """Uploads by signed links."""
+        from datetime import UTC, datetime
+        from functools import cache
+
+        from docmill.db.secrets import UPLOAD_SLOTS, installation_secret
+        from docmill.services.upload_slots import Slots
+
+        return Slots(cache(lambda: installation_secret(self.database, UPLOAD_SLOTS, now=datetime.now(UTC))))
+
+    @cached_property
+    def stores(self) -> "StorePool":
+        """Connections on which services commit what moves jobs; shared by the services of all organisations."""
+        from docmill.engine.store import PlanSource
+        from docmill.engine.store_pool import StorePool
+
+        return StorePool(self.database, PlanSource())
+
+    @cached_property
+    def _organisations(self) -> "dict[str, Organisation]":
+        return {}
+
+    def for_org(self, org_id: str) -> "Organisation":
+        """The services of one organisation."""
+        from docmill.bootstrap.organisation import Organisation
+
+        found = self._organisations.get(org_id)
+        # Two threads may make it at the same moment: then the first one's stands.
+        return found or self._organisations.setdefault(org_id, Organisation(self, org_id))
+
+    @property
+    def documents(self) -> "Documents":
+        return self.for_org(self.org_id).documents
+
+    @property
+    def processing(self) -> "Processing":
+        return self.for_org(self.org_id).processing
+
+    @property
     def templates(self) -> "Templates":
-        from docmill.services.templates import Templates
+        return self.for_org(self.org_id).templates
 
-        return Templates(self.database, self.org_id)
-
-    @cached_property
+    @property
     def prompts(self) -> "Prompts":
-        from docmill.prompts.store import Prompts
+        return self.for_org(self.org_id).prompts
 
-        return Prompts(self.database, self.org_id)
-
-    @cached_property
+    @property
     def jobs(self) -> "Jobs":
-        from docmill.services.jobs import Jobs
+        return self.for_org(self.org_id).jobs
 
-        return Jobs(self.database, self.bell, self.org_id)
+    @property
+    def batches(self) -> "Batches":
+        return self.for_org(self.org_id).batches
+
+    @property
+    def issues(self) -> "Issues":
+        return self.for_org(self.org_id).issues
+
+    @property
+    def review(self) -> "Review":
+        return self.for_org(self.org_id).review
+
+    @property
+    def catalogue(self) -> "Catalogue":
+        return self.for_org(self.org_id).catalogue
 
     @cached_property
     def callbacks(self) -> "Callbacks":
@@ -174,44 +212,15 @@ class App:
         from docmill.services.callbacks import Callbacks
 
         keys = {name: section.key for name, section in self.settings.executors.items()}
-        return Callbacks(self.database, self.bell, keys)
-
-    @cached_property
-    def batches(self) -> "Batches":
-        from docmill.services.batches import Batches
-
-        return Batches(self.database, self.bell, self.org_id)
-
-    @cached_property
-    def issues(self) -> "Issues":
-        from docmill.services.issues import Issues
-
-        return Issues(self.database, self.bell, self.org_id)
-
-    @cached_property
-    def review(self) -> "Review":
-        """What people look at and decide."""
-        from docmill.people.audit import AuditTrail
-        from docmill.services.ordering import outputs_template
-        from docmill.services.review import Review
-        from docmill.services.webhook_events import Announcing
-
-        return Review(
-            self.database,
-            self.bell,
-            review_reading(self.settings, lambda: self.blobs),
-            lambda: outputs_template(self.templates, self.catalogue).id,
-            org_id=self.org_id,
-            claim_for=self.settings.review.claim_for,
-            recorder=Announcing(AuditTrail()),
-        )
+        return Callbacks(self.database, self.bell, keys, stores=self.stores)
 
     def jobs_for(self, principal: "Principal") -> "Jobs":
-        """The jobs that somebody sees: all, or where jobs.visibility says so their own. For the caller to close."""
+        """The jobs that somebody sees: all, or where jobs.visibility says so their own."""
         from docmill.services.jobs import Jobs
 
         own = self.settings.jobs.visibility == "own" and not principal.may(Permission.MEMBERS_MANAGE)
-        return Jobs(self.database, self.bell, principal.org_id, seen_by=principal.id if own else None)
+        seen_by = principal.id if own else None
+        return Jobs(self.database, self.bell, principal.org_id, self.stores, seen_by=seen_by)
 
     @cached_property
     def organisations(self) -> "Organisations":
@@ -219,24 +228,17 @@ class App:
 
         return Organisations(self.database)
 
-    @cached_property
+    @property
     def people(self) -> "People":
-        """The members of the organisation."""
-        from docmill.services.people import People
+        return self.for_org(self.org_id).people
 
-        return People(self.database, self.org_id)
-
-    @cached_property
+    @property
     def keys(self) -> "Keys":
-        from docmill.services.keys import Keys
+        return self.for_org(self.org_id).keys
 
-        return Keys(self.database, self.org_id)
-
-    @cached_property
+    @property
     def audit(self) -> "Audit":
-        from docmill.services.audit import Audit
-
-        return Audit(self.database, self.org_id)
+        return self.for_org(self.org_id).audit
 
     @cached_property
     def sessions(self) -> "Sessions":
@@ -254,31 +256,17 @@ class App:
 
         return Door(KeyService(self.database), self.sessions)
 
-    @cached_property
+    @property
     def webhooks(self) -> "Webhooks":
-        """Whom to tell what happens."""
-        from docmill.services.webhooks import Webhooks
-
-        return Webhooks(self.database, self.org_id)
-
-    @cached_property
-    def analytics(self) -> "Analytics":
-        """How the work goes."""
-        from docmill.services.analytics import Analytics
-
-        return Analytics(self.database, self.org_id)
-
-    @cached_property
-    def model_use(self) -> "ModelUse":
-        """What models were asked and what it cost."""
-        from docmill.services.models import ModelUse
-
-        return ModelUse(self.database, self.org_id)
+        return self.for_org(self.org_id).webhooks
 
     @property
-    def catalogue(self) -> "Catalogue":
-        """What a template may name here, the prompts that are stored now included."""
-        return replace(catalogue_of(self.registry), prompts=self.prompts.known())
+    def analytics(self) -> "Analytics":
+        return self.for_org(self.org_id).analytics
+
+    @property
+    def model_use(self) -> "ModelUse":
+        return self.for_org(self.org_id).model_use
 
     @cached_property
     def models(self) -> "Gateway":
@@ -347,13 +335,12 @@ class App:
         return schema.HEAD
 
     def close(self) -> None:
-        for name in ("models", "jobs", "callbacks", "batches", "issues", "review"):
+        if self.whole is not None:
+            return
+        for name in ("models", "children", "stores", "bell"):
             if name in self.__dict__:
                 getattr(self, name).close()
-        if self.whole is None:
-            if "bell" in self.__dict__:
-                self.bell.close()
-            self.database.close()
+        self.database.close()
 
 
 @contextmanager

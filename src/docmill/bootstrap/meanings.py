@@ -11,11 +11,13 @@ from docmill.settings import ProviderSection, Settings
 if TYPE_CHECKING:
     from docmill.ai.providers.access import Access
     from docmill.ai.rules import Rules, Target
+    from docmill.bootstrap import App
     from docmill.db.database import Database
     from docmill.documents.blobs import Blobs
     from docmill.extraction.overrides import Overrides
     from docmill.outputs.places import OutputSettings
     from docmill.people.oidc import IdentityProvider
+    from docmill.services.processing import Order
     from docmill.services.retries import RetryPolicy
     from docmill.services.review_base import Reading
     from docmill.services.webhook_sending import Sending
@@ -252,3 +254,41 @@ def askable(settings: Settings, name: str) -> "Target":
     if access is not None:
         check_ready(access)
     return target
+
+
+def ordered(app: "App", schema: str | None, model: str | None) -> "Order":
+    """What an upload asks for, made definite; InvalidInput if there is no such schema or model."""
+    from docmill.extraction.models import fingerprint
+    from docmill.extraction.schema import available
+    from docmill.model.errors import InvalidInput
+    from docmill.services.ordering import order_of
+
+    settings = app.settings
+    folders = settings.schema_folders
+    if schema is not None and schema not in (known := available(folders)):
+        raise InvalidInput(f"There is no schema {schema!r}. There are: {', '.join(known)}.", field="body.schema")
+    return order_of(
+        schema=schema,
+        model=None if model is None else known_model(app, model),
+        out=None,
+        blobs=app.blobs,
+        folders=folders,
+        overrides=schema_overrides(settings),
+        learned=fingerprint(settings.home / "models"),
+    )
+
+
+def known_model(app: "App", name: str) -> str:
+    """The model that a name means, as `provider:model`; InvalidInput if nobody here can ask it."""
+    from docmill.model.errors import InvalidInput
+
+    try:
+        target = askable(app.settings, name)
+    except DocmillError as error:
+        raise InvalidInput(error.message, field="body.model") from error
+    if target.provider not in app.registry.providers:
+        providers = ", ".join(sorted(app.registry.providers))
+        raise InvalidInput(
+            f"There is no provider {target.provider!r} for {name!r}. There are: {providers}.", field="body.model"
+        )
+    return str(target)

@@ -28,6 +28,7 @@ from docmill.cli import (
     query,
     review,
     review_care,
+    serving,
     showing,
     templates,
     webhooks,
@@ -48,6 +49,7 @@ Examples:
   docmill batch submit invoice --from list     start many, so many at a time
   docmill review next --claim                  check what the machine is unsure of
   docmill issues list                          see what people must look at
+  docmill up                                   serve the API and run what is due
   docmill doctor                               see whether all is well
 
 Every command takes --json, which prints JSON on stdout. Settings come from
@@ -56,7 +58,7 @@ DOCMILL_HOME (~/.docmill). Exit codes: 0 done, 1 something failed, 2 wrong use."
 
 ORDER = (
     *("process", "documents", "show", "export", "query", "eval", "learn", "templates", "prompts", "jobs", "batch"),
-    *("worker", "review", "issues", "webhooks", "callback", "ai", "init", "members", "keys", "audit"),
+    *("up", "serve", "worker", "review", "issues", "webhooks", "callback", "ai", "init", "members", "keys", "audit"),
     *("config", "db", "doctor"),
 )
 """Of the commands in the help: as a person comes to need them."""
@@ -104,6 +106,8 @@ def build() -> App:
     app.command(evaluating.evaluate, name="eval", help_epilogue=evaluating.EXAMPLES)
     app.command(learning.learn, name="learn", help_epilogue=learning.EXAMPLES)
     app.command(worker.run_worker, name="worker", help_epilogue="")
+    app.command(serving.up, name="up", help_epilogue="")
+    app.command(serving.serve, name="serve", help_epilogue="")
     app.command(members.init, name="init", help_epilogue=members.EXAMPLES, usage="docmill init [OPTIONS]")
     app.command(doctor.doctor, name="doctor", help_epilogue="")
     for place, name in enumerate(ORDER):

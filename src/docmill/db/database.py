@@ -148,6 +148,11 @@ class Database:
         """This database for chores that concern all organisations."""
         return self._as(Standing(KEEPER))
 
+    @property
+    def standing(self) -> Standing | None:
+        """As whom this view speaks; None: as the login of the URL."""
+        return self._standing
+
     def _as(self, standing: Standing) -> "Database":
         if self._standing == standing:
             return self

@@ -13,6 +13,8 @@ CALLBACK_TOKENS = "callback_tokens"
 """Proves that a token was given out by this installation."""
 BLOB_LINKS = "blob_links"
 """Proves that a link to a blob was given out by this installation."""
+UPLOAD_SLOTS = "upload_slots"
+"""Proves that the right to upload a document was given out by this installation."""
 _BYTES = 32
 
 

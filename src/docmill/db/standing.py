@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from docmill.model.errors import DocmillError
 from docmill.model.ids import is_id
 
 APP = "docmill_app"
@@ -23,6 +24,12 @@ ROLES = (APP, ENGINE, ENTRY, KEEPER)
 ORG_SETTING = "docmill.org"
 
 _TAKE = "select set_config('role', '{role}', {local}), set_config('docmill.org', '{org_id}', {local})"
+
+
+class RoleRefused(DocmillError):
+    """The login of the database URL cannot take a role that row-level security goes by."""
+
+    code = "role_refused"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +58,28 @@ class Standing:
         raw.pgconn.send_query(command.encode())
         for result in raw.wait(driver.generators.execute(raw.pgconn)):
             if result.status == driver.pq.ExecStatus.FATAL_ERROR:
-                raise driver.errors.error_from_result(result)
+                error = driver.errors.error_from_result(result)
+                raise self._refused(error) or error
 
     def keep(self, raw: Any) -> None:
         """For as long as the connection lives: it must be nobody else's."""
-        raw.execute(self._text(local=False))
+        try:
+            raw.execute(self._text(local=False))
+        except _driver().Error as error:
+            raise self._refused(error) or error from error
         raw.commit()
+
+    def _refused(self, error: Any) -> "RoleRefused | None":
+        """The error as a person can act on it: there is no such role, or the login may not take it."""
+        if error.sqlstate not in ("22023", "42501"):
+            return None
+        return RoleRefused(
+            f"The database login may not act as {self.role}: {error}. Let an administrator run: "
+            + " ".join(f"CREATE ROLE {role} NOLOGIN NOINHERIT;" for role in ROLES)
+            + f" GRANT {', '.join(ROLES)} TO the login. If the database was restored from elsewhere, restore it again "
+            "once the roles are there.",
+            role=self.role,
+        )
 
     def _text(self, *, local: bool) -> str:
         return _TAKE.format(role=self.role, org_id=self.org_id, local="true" if local else "false")

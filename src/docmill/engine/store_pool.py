@@ -1,11 +1,13 @@
 """Stores for services: opened when needed, kept for the next call, given up when their connection is lost."""
 
 from collections.abc import Callable
+from copy import copy
 from queue import Empty, SimpleQueue
 from threading import Event
 from typing import TypeVar
 
 from docmill.db.database import Database, is_collision, is_connection_lost, is_transient, unavailable
+from docmill.db.standing import Standing
 from docmill.engine.batch import Batch, Outcome
 from docmill.engine.store import PlanSource, Store
 from docmill.model.errors import DatabaseUnavailable
@@ -22,7 +24,13 @@ class StorePool:
     def __init__(self, database: Database, plans: PlanSource) -> None:
         self._database = database
         self._plans = plans
-        self._idle: SimpleQueue[Store] = SimpleQueue()
+        self._idle: SimpleQueue[tuple[Store, Standing | None]] = SimpleQueue()
+
+    def standing_as(self, database: Database) -> "StorePool":
+        """The same connections, for whoever this view of the database stands for."""
+        view = copy(self)
+        view._database = database
+        return view
 
     def commit(self, batch: Batch, *, again: Batch | None = None) -> Outcome:
         """Commit the batch. `again` is what to do instead when it has to be done once more (see `Batch.check`)."""
@@ -53,19 +61,28 @@ class StorePool:
                 attempt += 1
                 work = again or work
             else:
-                self._idle.put(store)
+                self._idle.put((store, self._database.standing))
                 return outcome
 
     def _take(self) -> Store:
+        wanted = self._database.standing
         try:
-            return self._idle.get_nowait()
+            store, stands = self._idle.get_nowait()
         except Empty:
             return Store(self._database.session(), self._plans)
+        if stands != wanted and self._database.kind == "postgresql":
+            assert wanted is not None, "whoever shares connections says as whom"
+            try:
+                wanted.keep(store.session.raw)
+            except BaseException:
+                store.session.close()
+                raise
+        return store
 
     def close(self) -> None:
         """Let go of the idle connections."""
         while True:
             try:
-                self._idle.get_nowait().session.close()
+                self._idle.get_nowait()[0].session.close()
             except Empty:
                 return

@@ -5,10 +5,10 @@ chain from there on; the head tells whether its end was cut off. Written inside 
 """
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 from sqlalchemy import Connection, Row, insert, select, update
@@ -48,6 +48,15 @@ class AuditFault:
     message: str
 
 
+class Deed(NamedTuple):
+    """What was done to what; what it was before and after."""
+
+    action: str
+    subject: tuple[str, str]
+    before: Data | None = None
+    after: Data | None = None
+
+
 def record(
     connection: Connection,
     principal: Principal,
@@ -59,22 +68,32 @@ def record(
     now: datetime,
 ) -> None:
     """Add an entry. Call it last: the end of the organisation's chain is locked from here to the commit."""
-    number, previous = _next(connection, principal.org_id)
-    values = {
-        "org_id": principal.org_id,
-        "number": number,
-        "at": now,
-        "actor_kind": principal.kind,
-        "actor_id": principal.id,
-        "actor_name": principal.name,
-        "action": action,
-        "subject_type": subject[0],
-        "subject_id": subject[1],
-        "before": _plain(before),
-        "after": _plain(after),
-    }
-    digest = _digest(previous, values)
-    connection.execute(insert(audit_log).values(**values, hash=digest))
+    record_all(connection, principal, [Deed(action, subject, before, after)], now=now)
+
+
+def record_all(connection: Connection, principal: Principal, deeds: Sequence[Deed], *, now: datetime) -> None:
+    """Add entries, in this order."""
+    if not deeds:
+        return
+    last, digest = _advance(connection, principal.org_id, len(deeds))
+    rows = []
+    for number, deed in enumerate(deeds, last - len(deeds) + 1):
+        values = {
+            "org_id": principal.org_id,
+            "number": number,
+            "at": now,
+            "actor_kind": principal.kind,
+            "actor_id": principal.id,
+            "actor_name": principal.name,
+            "action": deed.action,
+            "subject_type": deed.subject[0],
+            "subject_id": deed.subject[1],
+            "before": _plain(deed.before),
+            "after": _plain(deed.after),
+        }
+        digest = _digest(digest, values)
+        rows.append(values | {"hash": digest})
+    connection.execute(insert(audit_log), rows)
     connection.execute(update(audit_heads).where(audit_heads.c.org_id == principal.org_id).values(hash=digest))
 
 
@@ -92,6 +111,9 @@ class AuditTrail:
         now: datetime,
     ) -> None:
         record(connection, principal, action, subject, before, after, now=now)
+
+    def record_all(self, connection: Connection, principal: Principal, deeds: Sequence[Deed], now: datetime) -> None:
+        record_all(connection, principal, deeds, now=now)
 
 
 def faults(connection: Connection, org_id: str) -> Iterator[AuditFault]:
@@ -119,12 +141,12 @@ def entry(row: Row[Any]) -> AuditEntry:
     )
 
 
-def _next(connection: Connection, org_id: str) -> tuple[int, bytes]:
-    """The next number, and the hash to chain to. Conditional on nothing: the row's lock makes the order."""
+def _advance(connection: Connection, org_id: str, count: int) -> tuple[int, bytes]:
+    """The number of the last of so many entries, and the hash to chain to. The row's lock makes the order."""
     advance = (
         update(audit_heads)
         .where(audit_heads.c.org_id == org_id)
-        .values(number=audit_heads.c.number + 1)
+        .values(number=audit_heads.c.number + count)
         .returning(audit_heads.c.number, audit_heads.c.hash)
     )
     row = connection.execute(advance).one_or_none()

@@ -48,11 +48,13 @@ class Retried:
 class Batches:
     """The batches of one organisation."""
 
-    def __init__(self, database: Database, bell: Bell, org_id: str = DEFAULT_ORG) -> None:
+    def __init__(
+        self, database: Database, bell: Bell, org_id: str = DEFAULT_ORG, stores: StorePool | None = None
+    ) -> None:
         self._database = database.scoped(org_id)
         self._bell = bell
         self._org_id = org_id
-        self._stores = StorePool(self._database, PlanSource())
+        self._stores = (stores or StorePool(database, PlanSource())).standing_as(self._database)
 
     def submit(
         self,
@@ -102,10 +104,17 @@ class Batches:
         with self._database.read() as connection:
             return view_of(connection, self._row(connection, batch_id))
 
-    def list(self, *, limit: int = 50) -> Sequence[BatchView]:
-        """The newest batches first, without their failures."""
-        query = select(batches).where(batches.c.org_id == self._org_id).order_by(batches.c.id.desc()).limit(limit)
+    def list(self, *, limit: int = 50, before: str | None = None) -> Sequence[BatchView]:
+        """The newest batches first, without their failures; `before` is the id of the last one seen."""
+        query = select(batches).where(batches.c.org_id == self._org_id)
+        query = query.order_by(batches.c.created_at.desc(), batches.c.id.desc()).limit(limit)
         with self._database.read() as connection:
+            if before is not None:
+                last = self._row(connection, before)
+                older = (batches.c.created_at < last.created_at) | (
+                    (batches.c.created_at == last.created_at) & (batches.c.id < last.id)
+                )
+                query = query.where(older)
             return views_of(connection, connection.execute(query).all())
 
     def results(

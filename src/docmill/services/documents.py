@@ -160,6 +160,17 @@ class Documents:
         found: dict[str, Any] = self._unpacked(record, record.extraction_key)
         return found
 
+    def values(self, key: str) -> dict[str, Any]:
+        """The values of an extraction that is stored under this key, by field and by table."""
+        from docmill.extraction.result import Extraction
+        from docmill.steps.document_children import unpack
+
+        found = Extraction.from_json(unpack(self._blobs().read(key)))
+        rows = {
+            table: [{c: cell.value for c, cell in row.items()} for row in rows] for table, rows in found.rows.items()
+        }
+        return {name: value.value for name, value in found.fields.items()} | rows
+
     def reading(self, record: DocumentRecord) -> "Reading | None":
         """What stands on the pages of the document; None while nobody has read it."""
         from docmill.documents.reading import Reading

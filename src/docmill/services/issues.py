@@ -60,11 +60,13 @@ class IssueView:
 class Issues:
     """The issues of one organisation."""
 
-    def __init__(self, database: Database, bell: Bell, org_id: str = DEFAULT_ORG) -> None:
+    def __init__(
+        self, database: Database, bell: Bell, org_id: str = DEFAULT_ORG, stores: StorePool | None = None
+    ) -> None:
         self._database = database.scoped(org_id)
         self._bell = bell
         self._org_id = org_id
-        self._stores = StorePool(self._database, PlanSource())
+        self._stores = (stores or StorePool(database, PlanSource())).standing_as(self._database)
 
     def list(
         self,

@@ -63,13 +63,19 @@ class Jobs:
     """The jobs of one organisation; with `seen_by`, those that this person created."""
 
     def __init__(
-        self, database: Database, bell: Bell, org_id: str = DEFAULT_ORG, *, seen_by: str | None = None
+        self,
+        database: Database,
+        bell: Bell,
+        org_id: str = DEFAULT_ORG,
+        stores: StorePool | None = None,
+        *,
+        seen_by: str | None = None,
     ) -> None:
         self._database = database.scoped(org_id)
         self._bell = bell
         self._org_id = org_id
         self._mine = [jobs.c.org_id == org_id] + ([] if seen_by is None else [jobs.c.created_by == seen_by])
-        self._stores = StorePool(self._database, PlanSource())
+        self._stores = (stores or StorePool(database, PlanSource())).standing_as(self._database)
         self._own_templates: set[str] = set()
 
     def submit(self, new_jobs: Sequence[NewJob]) -> int:

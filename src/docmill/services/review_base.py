@@ -12,6 +12,7 @@ from docmill.db.clock import database_now
 from docmill.db.database import Database
 from docmill.db.tables import documents, review_items
 from docmill.engine.bell import Bell
+from docmill.engine.store_pool import StorePool
 from docmill.model.errors import Forbidden, NotFound
 from docmill.model.ids import DEFAULT_ORG, canonical_id
 from docmill.model.people import Permission, Principal
@@ -51,8 +52,10 @@ class ReviewBase:
         org_id: str = DEFAULT_ORG,
         claim_for: timedelta = CLAIM_FOR,
         recorder: Recorder | None = None,
+        stores: StorePool | None = None,
     ) -> None:
         self._database = database.scoped(org_id)
+        self._stores = None if stores is None else stores.standing_as(self._database)
         self._bell = bell
         self._reading = reading
         self._outputs_template = outputs_template

@@ -1,13 +1,11 @@
 """What passes in review without anybody looking, written down: ends of claims, times at risk and overdue."""
 
-from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from docmill.db.clock import database_now
 from docmill.db.database import Database
 from docmill.model.people import system_principal
-from docmill.people.audit import AuditTrail
+from docmill.people.audit import AuditTrail, Deed
 from docmill.review.queue import DUE_ORGS, settle
 from docmill.review.recording import ITEM, Recorder
 
@@ -39,10 +37,10 @@ def settle_one(database: Database, org_id: str, now: datetime, recorder: Recorde
     system = system_principal(org_id)
     with database.scoped(org_id).write() as connection:
         settled = settle(connection, org_id, now)
-        told: list[tuple[str, str, Mapping[str, Any], Mapping[str, Any]]] = []
+        told: list[tuple[str, str, dict[str, str], dict[str, str]]] = []
         told += [("claim_expired", item, {"claimed_by": who}, {}) for item, who in settled.expired.items()]
         told += [("resume", item, {}, {}) for item in settled.resumed]
         told += [("sla_at_risk", item, {}, {"sla_state": "at_risk"}) for item in settled.at_risk]
         told += [("sla_overdue", item, {}, {"sla_state": "overdue"}) for item in settled.overdue]
-        for action, item, before, after in told:
-            recorder.record(connection, system, f"review.{action}", (ITEM, item), before, after, now)
+        deeds = [Deed(f"review.{action}", (ITEM, item), before, after) for action, item, before, after in told]
+        recorder.record_all(connection, system, deeds, now)

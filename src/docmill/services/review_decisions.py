@@ -46,8 +46,6 @@ class _Wish:
 class Decisions(ReviewBase):
     """Items that somebody has claimed come to their end."""
 
-    _stores: StorePool | None = None
-
     def approve(self, principal: Principal, item_id: str, *, version: int | None = None) -> Decided:
         """Approve the values as they stand: `corrected` if a person changed any of them.
 

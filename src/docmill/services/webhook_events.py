@@ -21,6 +21,7 @@ from docmill.model.ids import canonical_id, new_id
 from docmill.model.people import Principal
 from docmill.model.statuses import JobStatus
 from docmill.model.webhooks import DeliveryStatus, WebhookEvent
+from docmill.people.audit import Deed
 from docmill.review.recording import ITEM, Recorder
 from docmill.services.review_decisions import OUTPUTS
 
@@ -74,22 +75,35 @@ class Announcing:
         now: datetime,
     ) -> None:
         """As `Recorder` says."""
-        event = _TOLD_BY_REVIEW.get(action)
-        endpoints = [] if event is None else _wanting(connection, principal.org_id, event)
-        if event is not None and endpoints and subject[0] == ITEM:
-            data = _item(connection, subject[1]) | dict(after or {})
-            if event is WebhookEvent.REVIEW_DECIDED:
-                data["decided_by"] = principal.name
-            happening = Happening(event=event, key=f"{action}:{subject[1]}:{iso(now)}", at=now, data=data)
-            for endpoint in endpoints:
-                deliver(connection, endpoint, [happening], now)
+        self._announce(connection, principal, [Deed(action, subject, before, after)], now)
         # Last: an audit log locks the end of its chain from here on.
         self._behind.record(connection, principal, action, subject, before, after, now)
 
+    def record_all(self, connection: Connection, principal: Principal, deeds: Sequence[Deed], now: datetime) -> None:
+        """As `Recorder` says."""
+        self._announce(connection, principal, deeds, now)
+        self._behind.record_all(connection, principal, deeds, now)
 
-def _wanting(connection: Connection, org_id: str, event: WebhookEvent) -> list[Row[Any]]:
+    def _announce(self, connection: Connection, principal: Principal, deeds: Sequence[Deed], now: datetime) -> None:
+        told = [deed for deed in deeds if deed.action in _TOLD_BY_REVIEW and deed.subject[0] == ITEM]
+        endpoints = _endpoints(connection, principal.org_id) if told else []
+        for endpoint in endpoints:
+            wanted = [deed for deed in told if _TOLD_BY_REVIEW[deed.action].value in endpoint.events]
+            if wanted:
+                deliver(connection, endpoint, [_of_review(connection, principal, deed, now) for deed in wanted], now)
+
+
+def _of_review(connection: Connection, principal: Principal, deed: Deed, now: datetime) -> Happening:
+    event, item_id = _TOLD_BY_REVIEW[deed.action], deed.subject[1]
+    data = _item(connection, item_id) | dict(deed.after or {})
+    if event is WebhookEvent.REVIEW_DECIDED:
+        data["decided_by"] = principal.name
+    return Happening(event=event, key=f"{deed.action}:{item_id}:{iso(now)}", at=now, data=data)
+
+
+def _endpoints(connection: Connection, org_id: str) -> Sequence[Row[Any]]:
     query = select(webhook_endpoints).where(webhook_endpoints.c.org_id == org_id, webhook_endpoints.c.enabled)
-    return [row for row in connection.execute(query) if event.value in row.events]
+    return connection.execute(query).all()
 
 
 def _item(connection: Connection, item_id: str) -> dict[str, Any]:

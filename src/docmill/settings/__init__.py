@@ -4,6 +4,7 @@ One module per part of Docmill that is set, `loading` for all of them together, 
 here knows what the values are used for: `docmill.bootstrap` hands them out.
 """
 
+from docmill.settings.api import ApiSection
 from docmill.settings.documents import (
     BreakerSection,
     DocumentSection,
@@ -31,6 +32,7 @@ from docmill.settings.storage import StorageSection
 from docmill.settings.webhooks import WebhookSection
 
 __all__ = [
+    "ApiSection",
     "BreakerSection",
     "ChildSection",
     "DocumentSection",

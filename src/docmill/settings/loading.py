@@ -17,6 +17,7 @@ from pydantic_settings import (
 )
 
 from docmill.model.errors import DocmillError
+from docmill.settings.api import ApiSection
 from docmill.settings.documents import (
     DocumentSection,
     FieldSection,
@@ -93,6 +94,7 @@ class Settings(BaseSettings):
     review: ReviewSection = ReviewSection()
     webhooks: WebhookSection = WebhookSection()
     output: OutputSection = OutputSection()
+    api: ApiSection = ApiSection()
 
     @field_validator("home")
     @classmethod

@@ -36,9 +36,11 @@ OTHER_ORG = derived_id("organisation", "other")
 def migrate(url: str) -> None:
     """Bring an empty database to the schema of this release."""
     database = Database(url)
-    with database.write() as connection:
-        schema.upgrade(connection)
-    database.close()
+    try:
+        with database.write() as connection:
+            schema.upgrade(connection)
+    finally:
+        database.close()
 
 
 def compiled(plan: Plan) -> CompiledTemplate:

@@ -1,6 +1,7 @@
 """Table definitions, one module per domain, all on one metadata."""
 
 from docmill.db.tables.ai import ai_breakers, ai_buckets, ai_budgets, ai_calls, ai_responses
+from docmill.db.tables.api import document_words, idempotency_keys
 from docmill.db.tables.audit import audit_heads, audit_log
 from docmill.db.tables.batches import batches
 from docmill.db.tables.callbacks import callbacks, secrets
@@ -42,9 +43,11 @@ __all__ = [
     "batches",
     "callbacks",
     "document_runs",
+    "document_words",
     "documents",
     "extracted_fields",
     "field_history",
+    "idempotency_keys",
     "invitations",
     "issues",
     "job_events",

@@ -8,7 +8,7 @@ from docmill.db.standing import KEEPER
 from docmill.db.types import IdType, JsonText, UtcTime
 
 revision = "0009"
-down_revision = "0007"
+down_revision = "0008"
 branch_labels = None
 depends_on = None
 
