@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import schemathesis
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis.errors import Unsatisfiable
 from schemathesis.checks import not_a_server_error
 from schemathesis.core.failures import FailureGroup
@@ -100,7 +100,7 @@ def _try(operation: Any, address: str, known: dict[str, str], failures: list[str
             phases=[Phase.generate],
             suppress_health_check=list(HealthCheck),
         )
-        @_given(strategy)
+        @given(case=strategy)
         def attempt(case: Any) -> None:
             nonlocal turn
             turn += 1
@@ -123,12 +123,6 @@ def _try(operation: Any, address: str, known: dict[str, str], failures: list[str
             continue
         except (AssertionError, FailureGroup) as error:
             failures.append(f"{operation.label}: {error}")
-
-
-def _given(strategy: Any) -> Any:
-    from hypothesis import given
-
-    return given(case=strategy)
 
 
 def test_an_endpoint_that_says_nothing_of_permissions_does_not_start(served: Served) -> None:

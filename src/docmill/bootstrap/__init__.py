@@ -268,10 +268,11 @@ class App:
 
         return Gateway(self.database, self.registry.providers, model_rules(self.settings), failpoint=failpoint)
 
-    def worker(self, only: Mapping[str, int] | None = None) -> "Worker":
+    def worker(self, only: Mapping[str, int] | None = None, *, staying: bool = False) -> "Worker":
         """A worker with the pools of the settings; kinds not named there have their defaults.
 
-        `only` (pool -> capacity) makes it serve just these, with this capacity.
+        `only` (pool -> capacity) makes it serve just these, with this capacity. One that is `staying`, unlike one for a
+        few documents, also makes what has been done findable.
         """
         from docmill.engine.children import ChildSettings
         from docmill.engine.lease import LeaseSettings
@@ -282,6 +283,7 @@ class App:
         from docmill.services.document_chores import document_chores
         from docmill.services.people_chores import people_chores
         from docmill.services.review_chores import ReviewChores
+        from docmill.services.search_chores import SearchChores
 
         settings = self.settings
         pools = {pool.name: pool for pool in default_pools()}
@@ -305,6 +307,7 @@ class App:
                 retention=settings.retention.jobs,
                 chores=(
                     *document_chores(self.database, lambda: self.blobs),
+                    *((SearchChores(self.database, lambda: self.blobs),) if staying else ()),
                     ReviewChores(self.database, AuditTrail()),
                     people_chores(self.database, idle=settings.sessions.idle),
                 ),
