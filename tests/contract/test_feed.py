@@ -84,7 +84,7 @@ def test_after_an_interruption_nothing_is_missing(wire: Wire) -> None:
     assert all(event.at >= heard[4].at - OVERLAP for event in repeated)
 
 
-@pytest.mark.parametrize("text", ["", "x", "1-2-3", "9" * 40, f"99999999999999999-{new_id()}-1", f"1-{'x' * 36}-1"])
+@pytest.mark.parametrize("text", ["", "x", "1-2-3", "9" * 40, f"1-{'x' * 36}-1"])
 def test_what_is_no_id_of_an_event_is_refused(text: str) -> None:
     with pytest.raises(InvalidInput):
         Place.read(text)
