@@ -1,10 +1,11 @@
 """Whatever fits the OpenAPI document, and whatever does not, is answered: never by an error of the server."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 import schemathesis
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis.errors import Unsatisfiable
 from schemathesis.checks import not_a_server_error
 from schemathesis.core.failures import FailureGroup
@@ -36,6 +37,18 @@ def test_the_document_is_openapi_3_1_and_says_what_everything_needs(served: Serv
     named = {needs(route.endpoint) for noun in nouns() for route in noun.routes if isinstance(route, Guarded)}
     assert len(named) > 10
     assert len(open_to_all) <= 12, open_to_all
+
+
+def test_every_operation_is_in_the_reference(served: Served) -> None:
+    page = Path("docs/reference/api.md").read_text()
+    found = served.send("GET", "/api/v1/openapi.json", token=None).json()
+    for path, methods in found["paths"].items():
+        for method, operation in methods.items():
+            row = f"| `{method.upper()} {path.removeprefix('/api/v1')}` |"
+            assert row in page, row
+            permission = operation.get("x-permission")
+            line = page[page.index(row) :].split("\n", 1)[0]
+            assert permission is None or f"`{permission}`" in line
 
 
 def test_no_request_brings_the_server_down(served: Served) -> None:
@@ -87,7 +100,7 @@ def _try(operation: Any, address: str, known: dict[str, str], failures: list[str
             phases=[Phase.generate],
             suppress_health_check=list(HealthCheck),
         )
-        @_given(strategy)
+        @given(case=strategy)
         def attempt(case: Any) -> None:
             nonlocal turn
             turn += 1
@@ -110,12 +123,6 @@ def _try(operation: Any, address: str, known: dict[str, str], failures: list[str
             continue
         except (AssertionError, FailureGroup) as error:
             failures.append(f"{operation.label}: {error}")
-
-
-def _given(strategy: Any) -> Any:
-    from hypothesis import given
-
-    return given(case=strategy)
 
 
 def test_an_endpoint_that_says_nothing_of_permissions_does_not_start(served: Served) -> None:

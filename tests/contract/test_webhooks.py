@@ -17,11 +17,12 @@ from docmill.engine.events import Failed
 from docmill.model.errors import Conflict, Forbidden, InvalidInput, NotFound
 from docmill.model.ids import DEFAULT_ORG
 from docmill.model.people import Role, system_principal
+from docmill.model.review import VersionConflict
 from docmill.model.webhooks import SUBSCRIBABLE, DeliveryStatus, WebhookEvent
 from docmill.services.review_chores import ReviewChores
 from docmill.services.webhook_events import OVERLAP, Announcing, gather
 from docmill.services.webhook_sending import AT_ONCE, JITTER, PER_ENDPOINT, WAITS, Sending, WebhookChore, forget
-from docmill.services.webhooks import DeliveryView, VersionConflict, Webhooks
+from docmill.services.webhooks import DeliveryView, Webhooks
 from docmill.testing.receiver import Answer, Message, Receiver
 from docmill.testing.samples import single_step
 from docmill.testing.waiting import until

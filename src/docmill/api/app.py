@@ -15,6 +15,7 @@ from docmill.api import problems
 from docmill.api.access import Authenticator, Guarded, needs
 from docmill.api.limiting import Limiter
 from docmill.api.routes import (
+    analytics,
     audit,
     batches,
     blobs,
@@ -34,6 +35,7 @@ from docmill.api.routes import (
     session,
     templates,
     uploads,
+    webhooks,
 )
 from docmill.api.safety import Safety
 from docmill.bootstrap import App
@@ -44,7 +46,7 @@ _THREADS = {"sqlite": 12, "postgresql": 20}
 _NOUNS = (
     *(uploads, documents, search, jobs, callbacks, batches, templates, prompts),
     *(review, issues, exports, configuration, events),
-    *(session, members, keys, audit, health),
+    *(webhooks, analytics, session, members, keys, audit, health),
 )
 """Modules of routes, in the order in which the document lists them."""
 

@@ -100,6 +100,7 @@ STATUSES: Mapping[type[DocmillError], int] = {
 """By class; the most special one that an error is counts."""
 _BY_CODE = {"template_invalid": 422, "prompt_invalid": 422, "schema_invalid": 422, "unauthenticated": 401}
 _BY_CODE |= {"sign_in_failed": 401, "invitation_invalid": 403, "sign_in_limited": 429}
+_BY_CODE |= {"identity_refused": 401, "identity_provider_unreachable": 503}
 """Where importing the class would import more than its name."""
 
 

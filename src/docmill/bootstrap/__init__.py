@@ -15,6 +15,7 @@ from docmill.bootstrap.meanings import (
     askable,
     document_work,
     extraction_options,
+    identity_provider,
     model_accesses,
     model_rules,
     open_blobs,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from docmill.engine.store_pool import StorePool
     from docmill.engine.worker import Worker
     from docmill.model.people import Principal
+    from docmill.people.oidc import IdentityProvider
     from docmill.plugin import Registry
     from docmill.prompts.store import Prompts
     from docmill.services.analytics import Analytics
@@ -241,6 +243,11 @@ class App:
         return self.for_org(self.org_id).audit
 
     @cached_property
+    def identity_provider(self) -> "IdentityProvider | None":
+        """Whose word counts at the door, besides passwords."""
+        return identity_provider(self.settings)
+
+    @cached_property
     def sessions(self) -> "Sessions":
         """Signing in and out."""
         from docmill.people.passwords import Argon2Passwords
@@ -276,10 +283,11 @@ class App:
 
         return Gateway(self.database, self.registry.providers, model_rules(self.settings), failpoint=failpoint)
 
-    def worker(self, only: Mapping[str, int] | None = None) -> "Worker":
+    def worker(self, only: Mapping[str, int] | None = None, *, staying: bool = False) -> "Worker":
         """A worker with the pools of the settings; kinds not named there have their defaults.
 
-        `only` (pool -> capacity) makes it serve just these, with this capacity.
+        `only` (pool -> capacity) makes it serve just these, with this capacity. One that is `staying`, unlike one for a
+        few documents, also makes what has been done findable.
         """
         from docmill.engine.children import ChildSettings
         from docmill.engine.lease import LeaseSettings
@@ -308,7 +316,13 @@ class App:
                 children=ChildSettings(**children),
                 drain_seconds=settings.drain_seconds,
                 retention=settings.retention.jobs,
-                chores=chores(self.database, lambda: self.blobs, webhook_rules(settings), idle=settings.sessions.idle),
+                chores=chores(
+                    self.database,
+                    lambda: self.blobs,
+                    webhook_rules(settings),
+                    idle=settings.sessions.idle,
+                    staying=staying,
+                ),
             ),
             resolve,
             models=self.models,

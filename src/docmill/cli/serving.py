@@ -82,7 +82,7 @@ def _serve(host: str | None, port: int | None, *, workers: bool, verbose: bool, 
 def _working(installation: "Installation"):  # type: ignore[no-untyped-def]  # a context manager
     from docmill.workers.process import alongside
 
-    return alongside(installation.worker())
+    return alongside(installation.worker(staying=True))
 
 
 def _need_extra() -> None:

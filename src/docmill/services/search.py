@@ -27,7 +27,7 @@ _AT_ONCE = 50
 _CATCH_UP = 200
 """Documents that one look stores the words of before it answers; the rest is for the background."""
 _WORD = re.compile(r"\w+(?:[.,/:-]\w+)*")
-_UNSTORED = {
+UNSTORED = {
     "sqlite": "extraction_key IS NOT NULL AND words_of IS NOT extraction_key",
     "postgresql": "extraction_key IS NOT NULL AND words_of IS DISTINCT FROM extraction_key",
 }
@@ -93,7 +93,7 @@ class Search:
             with self._database.read() as connection:
                 query = (
                     select(documents.c.id)
-                    .where(documents.c.org_id == self._org_id, text(_UNSTORED[self._database.kind]))
+                    .where(documents.c.org_id == self._org_id, text(UNSTORED[self._database.kind]))
                     .order_by(documents.c.id)
                     .limit(min(_AT_ONCE, most - stored))
                 )

@@ -13,6 +13,7 @@ from docmill.db.tables import webhook_attempts, webhook_deliveries, webhook_endp
 from docmill.model.errors import Conflict, Forbidden, InvalidInput, NotFound
 from docmill.model.ids import DEFAULT_ORG, canonical_id, new_id
 from docmill.model.people import Permission, Principal
+from docmill.model.review import VersionConflict
 from docmill.model.webhooks import SUBSCRIBABLE, DeliveryStatus, WebhookEvent
 from docmill.people.audit import AuditTrail
 from docmill.review.recording import Recorder
@@ -29,12 +30,6 @@ LONGEST_URL, LONGEST_DESCRIPTION = 2000, 500
 
 _D = webhook_deliveries.c
 _E = webhook_endpoints.c
-
-
-class VersionConflict(Conflict):
-    """Somebody changed the endpoint since it was looked at."""
-
-    code = "version_conflict"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,17 +1,32 @@
-"""Signing in and out, for people with a browser: the session is a cookie that no script can read."""
+"""Signing in and out, for people with a browser: the session is a cookie that no script can read.
 
+By password, or by the word of an identity provider (`oidc.issuer`), to which the browser is sent and from which it
+comes back; what it must bring back waits in another cookie meanwhile.
+"""
+
+import base64
+import binascii
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Annotated
 
-from fastapi import APIRouter, Request, Response
+import orjson
+from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, Field
+from starlette.responses import RedirectResponse
 
 from docmill.api.access import COOKIE, Guarded, Installation, public
 from docmill.api.shapes import Text, Wire
+from docmill.bootstrap import App
+from docmill.model.errors import NotFound
+from docmill.people.oidc import Handshake, IdentityProvider, IdentityRefused
 from docmill.services.sessions import SignedIn
 
 routes = APIRouter(prefix="/session", tags=["session"], route_class=Guarded)
 
+_HANDSHAKE = "docmill_handshake"
+_MINUTES = 10
+"""That somebody has to sign in with the provider."""
 Password = Annotated[str, Field(min_length=1, max_length=1000)]
 
 
@@ -96,3 +111,55 @@ def sign_out(request: Request, response: Response, app: Installation) -> None:
     if token is not None:
         app.sessions.sign_out(token)
     response.delete_cookie(COOKIE, path="/", httponly=True, samesite="strict")
+
+
+@routes.get("/oidc", status_code=303, response_class=RedirectResponse)
+@public
+def begin_oidc(request: Request, app: Installation) -> RedirectResponse:
+    """Send the browser to the identity provider."""
+    place, handshake = _provider(app).begin(_return(request))
+    answer = RedirectResponse(place, status_code=303)
+    answer.set_cookie(
+        _HANDSHAKE,
+        base64.urlsafe_b64encode(orjson.dumps(asdict(handshake))).decode(),
+        max_age=60 * _MINUTES,
+        httponly=True,
+        # The browser comes back by a link on the provider's page.
+        samesite="lax",
+        secure=request.url.scheme == "https",
+        path=request.url.path,
+    )
+    return answer
+
+
+@routes.get("/oidc/return")
+@public
+def finish_oidc(
+    request: Request,
+    response: Response,
+    app: Installation,
+    code: Annotated[str, Query(min_length=1, max_length=4096)],
+    state: Annotated[str, Query(min_length=1, max_length=4096)],
+) -> SessionOut:
+    """Where the provider sends the browser back to: begin a session for the member it vouches for."""
+    provider = _provider(app)
+    identity = provider.finish(code, state, _handshake(request), _return(request))
+    response.delete_cookie(_HANDSHAKE, path=request.url.path.removesuffix("/return"), httponly=True, samesite="lax")
+    return _begun(request, response, app.sessions.enter(identity.email, previous=request.cookies.get(COOKIE)))
+
+
+def _provider(app: App) -> IdentityProvider:
+    if app.identity_provider is None:
+        raise NotFound("There is no identity provider here (`oidc.issuer`). Sign in by password.")
+    return app.identity_provider
+
+
+def _return(request: Request) -> str:
+    return str(request.url_for("finish_oidc"))
+
+
+def _handshake(request: Request) -> Handshake:
+    try:
+        return Handshake(**orjson.loads(base64.urlsafe_b64decode(request.cookies.get(_HANDSHAKE, ""))))
+    except (ValueError, TypeError, binascii.Error) as error:
+        raise IdentityRefused("This browser has begun no sign-in, or too long ago. Sign in again.") from error
