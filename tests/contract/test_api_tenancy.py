@@ -31,7 +31,8 @@ BODIES: dict[str, Any] = {
 }
 """Of operations whose body may not be empty."""
 WITHOUT_ROWS = {"/events", "/health", "/ready", "/me", "/exports", "/configuration", "/configuration/schemas"}
-WITHOUT_ROWS |= {"/audit/verify", "/audit/export"}
+WITHOUT_ROWS |= {"/audit/verify", "/audit/export", "/session/oidc", "/session/oidc/return", "/analytics/throughput"}
+WITHOUT_ROWS |= {"/analytics/reliability"}
 """Lists of what is no organisation's own, and what is looked at by itself."""
 ELSEWHERE = {"/callbacks/{executor}", "/uploads/{token}", "/review/reviewers/{name}", "/configuration/schemas/{name}"}
 """Paths whose last part is no id: signed, a name that is stored nowhere, or the installation's own."""
@@ -49,6 +50,8 @@ def ours(served: Served) -> dict[str, str]:
         issue = client.call("POST", "/issues", {"title": "Secret", "job_id": job["job"]["id"]})
         document = client.upload(invoice_pdf(1).content, name="secret.pdf")
         key = client.call("POST", "/keys", {"name": "ours"})["key"]["id"]
+        endpoint = client.call("POST", "/webhooks", {"url": "https://example.com/"})["endpoint"]["id"]
+        delivery = client.call("POST", f"/webhooks/{endpoint}/ping", {})["id"]
         first = client.call("POST", "/invitations", {"email": "ann@mill.example"})
         open_one = client.call("POST", "/invitations", {"email": "bob@mill.example"})
     member = served.app.sessions.accept(first["token"], "correct horse battery staple").principal.id
@@ -62,6 +65,8 @@ def ours(served: Served) -> dict[str, str]:
         "issue_id": issue["id"],
         "item_id": item,
         "key_id": key,
+        "endpoint_id": endpoint,
+        "delivery_id": delivery,
         "member_id": member,
         "invitation_id": open_one["invitation"]["id"],
         "name": "plain",
@@ -113,6 +118,9 @@ def test_lists_search_exports_and_counts_hold_nothing_foreign(served: Served, ou
     problem(served.send("GET", f"{API}/exports", token="stranger"), 404, "no_outputs")
     assert served.send("GET", f"{API}/audit/export", token="stranger").text == ""
     assert served.send("GET", f"{API}/audit/verify", token="stranger").json()["entries"] == 0
+    days = served.send("GET", f"{API}/analytics/throughput", token="stranger").json()
+    assert {count for day in days for name, count in day.items() if name != "day"} == {0}
+    assert served.send("GET", f"{API}/analytics/reliability", token="stranger").json()["values"] == 0
     for filtered in (f"job_id={ours['job_id']}", "entity=document:secret"):
         answer = served.send("GET", f"{API}/issues?{filtered}", token="stranger")
         assert answer.status_code == 404 or answer.json()["items"] == []

@@ -23,6 +23,7 @@ from docmill.services.review_chores import ReviewChores
 from docmill.services.webhook_events import OVERLAP, Announcing, gather
 from docmill.services.webhook_sending import AT_ONCE, JITTER, PER_ENDPOINT, WAITS, Sending, WebhookChore, forget
 from docmill.services.webhooks import DeliveryView, Webhooks
+from docmill.settings import WebhookSection
 from docmill.testing.receiver import Answer, Message, Receiver
 from docmill.testing.samples import single_step
 from docmill.testing.waiting import until
@@ -152,13 +153,13 @@ def test_what_happened_before_an_endpoint_was_there_is_not_told(
 
 
 def test_a_processed_document_is_told_with_its_job(database_url: str, tmp_path: Path, receiver: Receiver) -> None:
-    with mailroom(database_url, tmp_path) as room:
-        office = PostOffice(room.app.database)
-        office.webhooks.create(BOSS, receiver.url, events=["document.finished", "document.failed"])
+    # The worker of this installation sends.
+    with mailroom(database_url, tmp_path, webhooks=WebhookSection(private_addresses=True)) as room:
+        room.app.webhooks.create(BOSS, receiver.url, events=["document.finished", "document.failed"])
         good = room.put("bill.pdf", letter("Invoice 4711\nTotal 12.50"))
         bad = room.put("broken.pdf", b"%PDF-1.4\nnothing")
         records = room.process(good, bad)
-        office.work()
+        receiver.wait_for(2, 60.0)
     told = {message.told["data"]["document_id"]: message.told for message in receiver.messages}
     assert {told[record.id]["type"] for record in records[:1]} == {"document.finished"}
     assert told[records[0].id]["data"]["file_name"] == "bill.pdf"
