@@ -6,7 +6,8 @@ in as many children as there are cores, beside RapidOCR with word boxes in as ma
 without the classifier of orientation: once with Docmill's settings (the detector's size, how far pieces are widened,
 lines one by one), once at its defaults.
 
-The whole product: documents per second of `docmill process` on invoices made here, CPU and memory (`bench.product`).
+The whole product: pages and documents per second of `docmill process` on invoices made here, of one page and of
+several, CPU and memory (`bench.product`).
 
 Other documents come from the labelled data (`DOCMILL_DATA`, else `../shared/data`); without it they too are made
 here. Ends with one line of JSON.

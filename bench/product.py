@@ -1,4 +1,6 @@
-"""`docmill process` on invoices of one page with embedded text, measured from outside: time, CPU and memory.
+"""`docmill process` on invoices with embedded text, measured from outside: time, CPU and memory.
+
+Twice: many invoices of one page, where most of the work is that of a document, and fewer of three or four pages.
 
 The command runs as a process of its own. While it runs, its memory and that of its children is looked at a few times a
 second, and so is what each of them has used of the CPU: wall time says little on a machine that others use too.
@@ -19,11 +21,23 @@ _LOOK = 0.2
 _QUARTERS = (0.25, 0.5, 1.0)
 
 
+PER_LONG = 4
+"""One long invoice for so many short ones: about as many pages."""
+
+
 def whole_product(folder: Path, documents: int) -> dict[str, float]:
     """Make the invoices, process them, and say what it took."""
-    papers = made(folder / "papers", documents)
+    short = _measured(folder / "short", documents, long=False)
+    long = _measured(folder / "long", max(1, documents // PER_LONG), long=True)
+    return {f"product_{name}": value for name, value in short.items()} | {
+        f"product_long_{name}": value for name, value in long.items()
+    }
+
+
+def _measured(folder: Path, documents: int, *, long: bool) -> dict[str, float]:
+    papers = made(folder / "papers", documents, long=long)
     begin = time.process_time()
-    reading.pdfium_all([str(path) for path in papers])
+    pages = reading.pdfium_all([str(path) for path in papers])
     plain = time.process_time() - begin
     watched = _Watched()
     begin = time.perf_counter()
@@ -44,41 +58,54 @@ def whole_product(folder: Path, documents: int) -> dict[str, float]:
         raise SystemExit(f"docmill process ended with {process.returncode}")
     children = watched.children_cpu
     figures = {
-        "product_documents": float(documents),
-        "product_documents_s": round(documents / spent, 1),
-        "product_cpu_ms": round(1000 * usage / documents, 1),
-        "product_cpu_ms_parent": round(1000 * (usage - children) / documents, 1),
-        "product_cpu_ms_children": round(1000 * children / documents, 1),
-        "product_pdfium_cpu_ms": round(1000 * plain / documents, 2),
+        "documents": float(documents),
+        "pages": float(pages),
+        "documents_s": round(documents / spent, 1),
+        "pages_s": round(pages / spent, 1),
+        "cores": round(usage / spent, 2),
+        "cpu_ms": round(1000 * usage / documents, 1),
+        "cpu_ms_parent": round(1000 * (usage - children) / documents, 1),
+        "cpu_ms_children": round(1000 * children / documents, 1),
+        "cpu_ms_per_page": round(1000 * usage / pages, 1),
+        "pdfium_cpu_ms": round(1000 * plain / documents, 2),
     }
     for share in _QUARTERS:
-        figures[f"product_peak_mb_at_{share * 100:.0f}"] = watched.peak(begin + share * spent)
+        figures[f"peak_mb_at_{share * 100:.0f}"] = watched.peak(begin + share * spent)
     return figures
 
 
 def told(found: dict[str, float]) -> str:
-    """In a sentence or two."""
-    peaks = " / ".join(f"{found[f'product_peak_mb_at_{share * 100:.0f}']:.0f}" for share in _QUARTERS)
+    """In a sentence or two for each kind."""
+    return "\n".join(
+        _told({name.removeprefix(start): value for name, value in found.items() if name.startswith(start)})
+        for start in ("product_", "product_long_")
+    )
+
+
+def _told(found: dict[str, float]) -> str:
+    peaks = " / ".join(f"{found[f'peak_mb_at_{share * 100:.0f}']:.0f}" for share in _QUARTERS)
     return (
-        f"docmill process: {found['product_documents_s']} documents/s of {found['product_documents']:.0f}, "
-        f"{found['product_cpu_ms']} ms CPU each ({found['product_cpu_ms_parent']} worker, "
-        f"{found['product_cpu_ms_children']} children; bare PDFium text {found['product_pdfium_cpu_ms']}); "
+        f"docmill process: {found['pages_s']} pages/s, {found['documents_s']} documents/s of "
+        f"{found['documents']:.0f} with {found['pages']:.0f} pages; {found['cpu_ms']} ms CPU a document "
+        f"({found['cpu_ms_parent']} worker, {found['cpu_ms_children']} children; bare PDFium text "
+        f"{found['pdfium_cpu_ms']}), {found['cpu_ms_per_page']} a page, {found['cores']} cores busy; "
         f"peak memory {peaks} MB after a quarter, a half and all of the time"
     )
 
 
-def made(folder: Path, count: int) -> list[Path]:
+def made(folder: Path, count: int, *, long: bool = False) -> list[Path]:
     """So many different invoices."""
     folder.mkdir(parents=True)
     with ProcessPoolExecutor() as pool:
-        return list(pool.map(_make, [str(folder)] * count, range(count), chunksize=20))
+        return list(pool.map(_make, [str(folder)] * count, range(count), [long] * count, chunksize=20))
 
 
-def _make(folder: str, seed: int) -> Path:
+def _make(folder: str, seed: int, long: bool) -> Path:
     from docmill.testing.papers import invoice_pdf
 
-    # Few enough items to fit on one page, whatever the layout.
-    return invoice_pdf(seed, items=1 + seed % 8).write(Path(folder))
+    # Few enough items to fit on one page, whatever the layout; or enough for three or four.
+    items = 75 + seed % 25 if long else 1 + seed % 8
+    return invoice_pdf(seed, items=items).write(Path(folder))
 
 
 @dataclass

@@ -101,3 +101,34 @@ def test_learning_can_be_taken_back(bare: Mill) -> None:
     assert bare("learn", "--reset").code == 0
     assert bare("learn").code == 2
     assert bare("learn", "somewhere", "--reset").code == 2
+
+
+def test_what_was_learned_is_installed_and_used_until_it_is_taken_back(bare: Mill, tmp_path: Path) -> None:
+    folder = labelled(tmp_path / "labelled", *(papers.invoice_pdf(seed) for seed in range(7, 13)))
+    paper = papers.invoice_pdf(20)
+    paper.write(tmp_path / "in", "a.pdf")
+
+    def processed() -> dict[str, object]:
+        answer = bare("process", str(tmp_path / "in" / "a.pdf"), "--json")
+        assert answer.code == 0, answer
+        (row,) = answer.data
+        found: dict[str, object] = row
+        return found
+
+    shipped = processed()
+    tried = bare("learn", str(folder), "--dry-run", "--json")
+    assert (tried.code, tried.data["installed"]) == (0, None), tried
+    answer = bare("learn", str(folder), "--json")
+    assert answer.code == 0, answer
+    assert (answer.data["documents"], answer.data["worse"]) == (6, None)
+    models = tmp_path / "home" / "models"
+    assert answer.data["installed"] == str(models / "0001")
+    assert {path.name for path in (models / "0001").iterdir()} == {"about.json", "calibration.json", "invoice.json"}
+    # Another set of models is another question: the same bytes are read again, and believed as was learned.
+    learned = processed()
+    assert (learned["status"], learned["duplicate_of"]) == ("completed", None)
+    assert learned["confidence"] != shipped["confidence"]
+    assert bare("learn", "--reset").code == 0
+    back = processed()
+    assert (back["status"], back["duplicate_of"]) == ("duplicate", shipped["id"])
+    assert back["confidence"] == shipped["confidence"]

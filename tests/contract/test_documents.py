@@ -13,6 +13,7 @@ from sqlalchemy import delete, select, update
 from docmill.db.clock import database_now
 from docmill.db.tables import documents, job_steps, jobs, processed_documents
 from docmill.documents.blobs import BlobDamaged
+from docmill.extraction.schema import load_schema, schema_source
 from docmill.model.documents import DocumentStatus
 from docmill.model.statuses import JobStatus
 from docmill.services.ordering import order_of, processing_template
@@ -20,6 +21,7 @@ from docmill.services.processing import TEMPLATE
 from docmill.services.retries import RetryPolicy
 from docmill.templates.compile import compile_template
 from docmill.templates.shipped import shipped_text
+from docmill.testing.papers import invoice_pdf
 from tests.contract.mailroom import Mailroom, letter, mailroom
 
 BILL = letter("Invoice 4711\nTotal 12.50")
@@ -261,6 +263,28 @@ def test_a_schema_found_by_its_name_is_read_as_it_was_asked_for(room: Mailroom) 
     extraction = room.app.documents.extraction(record)
     assert extraction is not None
     assert sorted(extraction.fields) == ["number", "total"]
+
+
+def test_an_upgrade_changes_no_schema_of_a_job_that_was_submitted_before(room: Mailroom) -> None:
+    """The type of the document chooses among the schemas that there were then; and so does a name."""
+    folder = room.folder / "before"
+    folder.mkdir()
+    older = schema_source("invoice").replace(b"title: ", b"title: Older ", 1)
+    (folder / "invoice.yaml").write_bytes(older)
+    expected = load_schema("invoice", [folder]).version
+    assert expected != load_schema("invoice").version
+    out = room.folder / "out"
+    order = order_of(schema=None, model=None, out=out, blobs=room.app.blobs, folders=[folder])
+    (waiting,) = room.submit(room.put("a.pdf", invoice_pdf(4).content), order=order)
+    (folder / "invoice.yaml").unlink()
+    room.work_until(lambda: room.app.documents.get(waiting).status.finished)
+    record = room.app.documents.get(waiting)
+    assert (record.status, record.schema_name) == (DocumentStatus.COMPLETED, "invoice")
+    assert record.schema_version == expected
+    named = order_of(schema="receipt", model=None, out=out, blobs=room.app.blobs)
+    assert named.schema_file is not None
+    assert room.app.blobs.read(named.schema_file) == schema_source("receipt")
+    assert named.metadata["schema_file"] == named.schema_file
 
 
 def test_an_upgrade_replaces_the_shipped_template_unless_somebody_changed_it(

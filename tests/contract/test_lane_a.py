@@ -1,13 +1,12 @@
 """Lane A survives what the database refuses: the step that brought it fails, and its neighbours never notice."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 
 import pytest
 
-from docmill.engine import lane_a
-from docmill.engine.batch import Part, QueueClaim, Report, StepRun
+from docmill.engine.batch import Part, Report, StepRun
 from docmill.engine.bell import open_bell
 from docmill.engine.events import Completed
 from docmill.engine.inflight import Inflight
@@ -19,9 +18,10 @@ from docmill.testing.world import ANN, World, lease
 
 
 @contextmanager
-def lane_of(world: World, running: Iterable[StepRun] = ()) -> Iterator[LaneA]:
-    """Lane A of the worker ANN, with no pool to claim for."""
+def lane_of(world: World, *running: StepRun) -> Iterator[LaneA]:
+    """Lane A of the worker ANN, which runs these steps and has no pool to claim for."""
     inflight = Inflight(on_lost=lambda keys: None)
+    # Steps that nobody here knows of would be released after a while.
     inflight.add(running)
     held = Lease(3600.0)
     held.renewed(ANN, monotonic())
@@ -75,7 +75,7 @@ def test_what_the_database_refuses_fails_its_own_step_alone(
     refuse_as_postgres_would(world)
     culprit, neighbour = world.submit(single_step()), world.submit(single_step())
     runs = {run.job.id: run for run in world.claim(2)}
-    with lane_of(world) as lane:
+    with lane_of(world, *runs.values()) as lane:
         refused = handed_in(lane, bad(runs[culprit]))
         done = Report(job_id=neighbour, event=Completed(**lease(runs[neighbour]), result="1"))
         assert handed_in(lane, done).result(30)
@@ -89,57 +89,5 @@ def test_a_step_whose_part_is_refused_learns_that_it_is_no_longer_its_own(world:
     refuse_as_postgres_would(world)
     world.submit(single_step())
     run = world.claim_one()
-    with lane_of(world) as lane:
+    with lane_of(world, run) as lane:
         assert handed_in(lane, bad_part(run)).result(30) is False
-
-
-def part_of(run: StepRun, number: int) -> Part:
-    return Part(job_id=run.job.id, **lease(run), name=f"part {number}", value="1")
-
-
-def counted(lane: LaneA, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many reports and parts each transaction of the lane takes."""
-    sizes: list[int] = []
-    commit = lane._commit
-
-    def commit_counted(items: list[Item], claims: list[QueueClaim]) -> None:
-        sizes.append(len(items))
-        commit(items, claims)
-
-    monkeypatch.setattr(lane, "_commit", commit_counted)
-    return sizes
-
-
-def test_with_much_in_flight_a_few_reports_wait_for_more_and_share_a_transaction(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(lane_a, "GATHER", 3600.0)
-    for _ in range(8):
-        world.submit(single_step())
-    runs = world.claim(8)
-    with lane_of(world, runs) as lane:
-        sizes = counted(lane, monkeypatch)
-        assert handed_in(lane, part_of(runs[0], 0)).result(30)  # Nothing was written before: it goes at once.
-        told = [handed_in(lane, part_of(run, 1)) for run in runs]
-        assert all(each.result(30) for each in told)
-        assert sizes == [1, 8]
-
-
-def test_with_little_in_flight_no_report_waits(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lane_a, "GATHER", 3600.0)
-    world.submit(single_step())
-    run = world.claim_one()
-    with lane_of(world, [run]) as lane:
-        assert handed_in(lane, part_of(run, 0)).result(30)
-        assert handed_in(lane, part_of(run, 1)).result(30)
-
-
-def test_what_waits_for_more_is_written_before_the_lane_ends(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lane_a, "GATHER", 3600.0)
-    for _ in range(8):
-        world.submit(single_step())
-    runs = world.claim(8)
-    with lane_of(world, runs) as lane:
-        assert handed_in(lane, part_of(runs[0], 0)).result(30)
-        last = handed_in(lane, part_of(runs[1], 1))
-    assert last.result(0)

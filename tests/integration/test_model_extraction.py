@@ -3,15 +3,20 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fpdf import FPDF
+from PIL import Image
 
 from docmill.ai.providers.access import Kind
 from docmill.bootstrap import App, open_app
 from docmill.documents import intake
+from docmill.documents.limits import Limits
+from docmill.documents.parsing import read_whole
+from docmill.documents.reading import TextSource
 from docmill.documents.records import DocumentRecord
 from docmill.extraction.result import Extraction, Reader
 from docmill.extraction.suspicion import CHECK
@@ -19,6 +24,7 @@ from docmill.model.documents import DocumentStatus
 from docmill.services.models import CallView
 from docmill.services.ordering import order_of, processing_template
 from docmill.settings import load_settings
+from docmill.testing import papers
 from docmill.testing.providers import Asked, Fails, Fault, ProviderServer, Reaction, Says
 from docmill.workers.process import alongside
 
@@ -137,6 +143,41 @@ def test_a_document_is_read_by_a_model_and_cross_checked(mill: Mill, tmp_path: P
     # Nobody knows what a model of one's own costs; the others' prices come with the package.
     assert call.priced == (kind is not Kind.COMPATIBLE)
     assert (call.cost_nanos > 0) == call.priced
+
+
+def test_a_compatible_server_sees_each_page_of_a_scan_and_what_it_says_is_found_there(
+    mill: Mill, tmp_path: Path
+) -> None:
+    paper = papers.scanned_pdf(papers.invoice_pdf(3, items=26))
+    path = paper.write(tmp_path, "scan.pdf")
+    assert read_whole(str(path), Limits()).pages[0].source is TextSource.OCR
+    number, total = str(paper.fields["invoice_number"]), str(paper.fields["total"])
+    seen: list[Asked] = []
+
+    def answer(asked: Asked) -> Reaction:
+        seen.append(asked)
+        return Says(
+            {"document_type": "invoice", "invoice_number": number, "total": total, "seller_name": "Nowhere Ltd"}
+        )
+
+    mill.server.script = answer
+    record, found, _ = mill.process(path, MODELS[Kind.COMPATIBLE])
+    assert (record.status, record.error_code) == (DocumentStatus.COMPLETED, None)
+    (asked,) = seen
+    assert len(asked.documents) == paper.pages
+    for page in asked.documents:
+        with Image.open(BytesIO(page.data)) as picture:
+            assert (page.media_type, picture.format) == ("image/png", "PNG")
+            assert min(picture.size) > 500
+            shades = picture.convert("L").histogram()
+            assert sum(shades[:100]) > 1000 < sum(shades[200:]), "the scan itself, not an empty sheet"
+    assert found is not None
+    assert found.reader is Reader.COMBINED
+    # What stands in the scan is held against the words that OCR reads there; what does not is no evidence.
+    assert {name for name in ("invoice_number", "total") if found.fields[name].grounded} == {"invoice_number", "total"}
+    assert (found.fields["invoice_number"].value, found.fields["total"].value) == (number, total)
+    seller = found.fields["seller_name"]
+    assert seller.value != "Nowhere Ltd" or not seller.grounded
 
 
 def test_what_was_cached_by_the_provider_costs_less(mill: Mill, tmp_path: Path) -> None:

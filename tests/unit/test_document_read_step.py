@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from docmill.documents import parsing
-from docmill.documents.blobs import FolderBlobs, write_in
+from docmill.documents.blobs import FolderBlobs, Workshop, write_in
 from docmill.documents.faults import EncryptedPdf, ReaderDied, ReaderTimedOut
 from docmill.documents.limits import Limits
 from docmill.documents.links import Links
@@ -161,12 +161,12 @@ def test_an_original_that_expired_is_said_to_have(work: DocumentWork) -> None:
 def test_what_an_attempt_leaves_in_the_workshop_is_data_and_never_code(work: DocumentWork, tmp_path: Path) -> None:
     scan = tmp_path / "scan.png"
     Image.new("L", (300, 200), 255).save(scan)
-    workshop = str(work.blobs().workshop)
+    workshop = work.workshop
     begun = children.begin(str(scan), Limits(), workshop)
     kept = children.unpack(Path(begun["outline"]).read_bytes())
     assert (kept["format"], kept["needs_ocr"]) == ("png", begun["to_read"] == [1] and [1])
     page = children.pack({"page": page_as_json(Page(number=1, width=300, height=200, source=TextSource.NONE))})
-    file, _ = write_in(Path(workshop), page)
+    file, _ = write_in(Path(workshop.folder), page)
     whole = children.finish(begun["outline"], [str(file)], workshop)
     assert whole["summary"]["pages"] == 1
 
@@ -191,7 +191,7 @@ def test_a_file_that_keeps_its_reader_busy_is_ended_by_its_cpu_time(tmp_path: Pa
 def kept_busy(path: str) -> None:
     """Runs in the child: `begin` with a parser that never ends."""
     parsing.outline = busy  # type: ignore[assignment]
-    children.begin(path, Limits(cpu_seconds=1), "")
+    children.begin(path, Limits(cpu_seconds=1), Workshop(""))
 
 
 def test_a_large_file_has_more_cpu_time_but_not_without_end(tmp_path: Path) -> None:

@@ -116,7 +116,7 @@ class App:
     @property
     def document_work(self) -> "DocumentWork":
         """What the steps of document processing work with."""
-        return document_work(self.settings, lambda: self.blobs)
+        return document_work(self.settings, lambda: self.blobs, self.database)
 
     @cached_property
     def documents(self) -> "Documents":

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 from docmill.model.errors import DocmillError
@@ -47,8 +48,10 @@ def open_blobs(settings: Settings, database: "Database") -> "Blobs":
     return FolderBlobs(section.path or settings.home / "blobs", links)
 
 
-def document_work(settings: Settings, blobs: "Callable[[], Blobs]") -> "DocumentWork":
-    """What the steps of document processing work with, by these settings."""
+def document_work(
+    settings: Settings, blobs: "Callable[[], Blobs]", database: "Database | None" = None
+) -> "DocumentWork":
+    """What the steps of document processing work with, by these settings; without a database nobody is asked."""
     from datetime import UTC, datetime
 
     from docmill.documents.limits import Limits
@@ -72,7 +75,15 @@ def document_work(settings: Settings, blobs: "Callable[[], Blobs]") -> "Document
             sla=review.sla,
         ),
         abreast=settings.children.count or os.cpu_count() or 1,
+        earlier=None if database is None else partial(_earlier_invoice, database),
     )
+
+
+def _earlier_invoice(database: "Database", org_id: str, identity: str, document_id: str) -> tuple[str, str] | None:
+    from docmill.documents.invoices import earlier
+
+    with database.read() as connection:
+        return earlier(connection, org_id=org_id, identity=identity, document_id=document_id)
 
 
 def no_blobs() -> "Blobs":

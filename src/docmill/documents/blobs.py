@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import BinaryIO, NamedTuple, Protocol
 
 from docmill.documents.faults import FileTooLarge
 from docmill.documents.folders import made, sync_folder
@@ -54,6 +54,16 @@ class Blob:
     """False: the same bytes were there already."""
 
 
+class Workshop(NamedTuple):
+    """Where a child leaves what it made."""
+
+    folder: str
+    """For files that are to become blobs by `adopt`."""
+    shelf: str | None = None
+    """The blobs themselves, if they lie in a folder: then the child gives its file the final name, and nobody else has
+    to wait for the disk."""
+
+
 class Blobs(Protocol):
     """A place for blobs."""
 
@@ -64,6 +74,10 @@ class Blobs(Protocol):
     @property
     def workshop(self) -> Path:
         """A local folder for files that are to become blobs by `adopt`."""
+
+    @property
+    def shelf(self) -> Path | None:
+        """The folder of the blobs themselves, if there is one: `leave` puts them there."""
 
     def put(self, stream: BinaryIO, *, limit: int | None = None) -> Blob:
         """Store what the stream gives; FileTooLarge beyond `limit` bytes, and then nothing is left behind."""
@@ -110,33 +124,20 @@ class FolderBlobs:
         _make(self._workshop)
         return self._workshop
 
+    @property
+    def shelf(self) -> Path | None:
+        return self._root
+
     def put(self, stream: BinaryIO, *, limit: int | None = None) -> Blob:
         file, key, size = spool(stream, self.workshop, limit=limit)
         try:
-            return Blob(key=key, size=size, new=self._place(file, key))
+            return Blob(key=key, size=size, new=_shelve(file, self._file(key)))
         finally:
             file.unlink(missing_ok=True)
 
     def adopt(self, file: Path, key: str) -> Blob:
         size = file.stat().st_size
-        return Blob(key=key, size=size, new=self._place(file, key))
-
-    def _place(self, file: Path, key: str) -> bool:
-        """Give the file its name, for good: a row that names the blob may be committed the moment this returns."""
-        target = self._file(key)
-        new = not target.exists()
-        if not new:
-            file.unlink(missing_ok=True)
-        else:
-            try:
-                os.replace(file, target)
-            except FileNotFoundError:
-                for folder in _make(target.parent):
-                    sync_folder(folder)
-                os.replace(file, target)
-        # Also when it is not new: whoever brought it may be about to.
-        sync_folder(target.parent)
-        return new
+        return Blob(key=key, size=size, new=_shelve(file, self._file(key)))
 
     def read(self, key: str) -> bytes:
         try:
@@ -163,8 +164,38 @@ class FolderBlobs:
         sweep(self.workshop, now - UNUSED)
 
     def _file(self, key: str) -> Path:
-        # In one piece: joining paths costs more than looking at the file.
-        return Path(f"{self._root}/{checked_key(key)[:2]}/{key}")
+        return _place_of(self._root, checked_key(key))
+
+
+def _place_of(root: Path | str, key: str) -> Path:
+    # In one piece: joining paths costs more than looking at the file.
+    return Path(f"{root}/{key[:2]}/{key}")
+
+
+def _shelve(file: Path, target: Path) -> bool:
+    """Give a synced file its name, for good: a row that names the blob may be committed the moment this returns."""
+    new = not target.exists()
+    if not new:
+        file.unlink(missing_ok=True)
+    else:
+        try:
+            os.replace(file, target)
+        except FileNotFoundError:
+            for folder in _make(target.parent):
+                sync_folder(folder)
+            os.replace(file, target)
+    # Also when it is not new: whoever brought it may be about to.
+    sync_folder(target.parent)
+    return new
+
+
+def leave(data: bytes, workshop: Workshop) -> dict[str, str | None]:
+    """Bytes as a blob, or as a file that `adopt` makes one: what a child answers with. Both are on disk by then."""
+    file, key = write_in(Path(workshop.folder), data)
+    if workshop.shelf is None:
+        return {"file": str(file), "key": key}
+    _shelve(file, _place_of(workshop.shelf, key))
+    return {"file": None, "key": key}
 
 
 def spool(stream: BinaryIO, folder: Path, *, limit: int | None = None) -> tuple[Path, str, int]:

@@ -44,6 +44,7 @@ class BucketBlobs:
     """Blobs in a bucket, with local copies of what was asked for as a file."""
 
     local = False
+    shelf = None
 
     def __init__(
         self, bucket: Bucket, copies: Path, *, most: int = _COPIES, patience: timedelta = timedelta(seconds=60)

@@ -6,12 +6,6 @@ from threading import Lock
 from docmill.engine.batch import StepRun
 
 Key = tuple[str, int, int]
-GATHER = 0.02
-"""Seconds from one transaction of lane A to its next, when there is little to write and much in flight."""
-_LITTLE = 8
-"""Reports from which on nothing waits for more."""
-_MUCH = 8
-"""Steps in flight from which on others will soon report."""
 
 
 class Inflight:
@@ -33,14 +27,6 @@ class Inflight:
         """The step was reported, or its lease is lost."""
         with self._lock:
             self._runs.pop(run.key, None)
-
-    def soon_more_than(self, count: int) -> bool:
-        """Whether so few reports are worth a moment's wait, because many more steps are about to report.
-
-        A transaction costs nearly as much for one report as for five, and what it costs is taken from the steps. With
-        little in flight nothing waits.
-        """
-        return count < _LITTLE and len(self._runs) >= _MUCH
 
     def compare(self, ours: set[Key]) -> list[Key]:
         """Given what the database says we run: drop what is no longer ours, return what nobody here knows of.

@@ -1,7 +1,6 @@
 """Lane A: our own SQL only. Claims, checkpoints, parts, and completions of steps without a processor, group-committed.
 
-While one transaction commits, reports gather; when it ends, all that wait go into the next. With much in flight and
-little to write, the next one waits a moment for more (`Inflight.soon_more_than`).
+There is no timer: while one transaction commits, reports gather; when it ends, all that wait go into the next.
 """
 
 import logging
@@ -18,7 +17,7 @@ from docmill.engine.batch import Batch, Outcome, Part, QueueClaim, Report, StepR
 from docmill.engine.bell import CONTROL, Bell
 from docmill.engine.events import Checkpointed, Completed, Failed, Released, Suspended
 from docmill.engine.failpoints import failpoint
-from docmill.engine.inflight import GATHER, Inflight
+from docmill.engine.inflight import Inflight
 from docmill.engine.lane import StoreThread
 from docmill.engine.lease import Lease
 from docmill.engine.pools import Reservation, Slots
@@ -77,7 +76,6 @@ class LaneA(StoreThread):
         self._recheck_at: float | None = None
         self._unrung: set[str] = set()
         self._ring_at = 0.0
-        self._gather_until = 0.0
         self.clock_offset = timedelta(0)
         """The database's clock minus ours."""
 
@@ -87,9 +85,7 @@ class LaneA(StoreThread):
         """Hand in a report or part."""
         with self._wake:
             self._items.append(item)
-            # Whoever gathers goes on when its time is up: to be woken for each would cost what it saves.
-            if len(self._items) == 1 or not self._inflight.soon_more_than(len(self._items)):
-                self._wake.notify()
+            self._wake.notify()
 
     def ring(self, queues: frozenset[str]) -> None:
         """Something may be ready in these queues; CONTROL: look whether our steps are still ours."""
@@ -152,15 +148,6 @@ class LaneA(StoreThread):
         with self._wake:
             while True:
                 self._due_timers()
-                gather = self._gather_until - monotonic()
-                if (
-                    gather > 0
-                    and self._inflight.soon_more_than(len(self._items))
-                    and not self._reconcile
-                    and not self.stopping.is_set()
-                ):
-                    self._wake.wait(gather)
-                    continue
                 claims = self._claims()
                 late = bool(self._unrung) and monotonic() >= self._ring_at
                 if self._items or claims or late or self._reconcile or self.stopping.is_set():
@@ -174,8 +161,6 @@ class LaneA(StoreThread):
                 item = self._items.popleft()
                 size += item.size
                 items.append(item)
-            if items or claims:
-                self._gather_until = monotonic() + GATHER
             return items, claims, reconcile
 
     def _patience(self) -> float:

@@ -53,6 +53,8 @@ class Classified:
     confidence: float
     schema: str
     """The field schema that suits it: where it is neither, that of the likelier of invoice and receipt."""
+    titled: bool = True
+    """Whether it calls itself an invoice, a receipt or a credit note; otherwise its words were weighed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +117,8 @@ def classify(reading: Reading, classifier: Classifier) -> Classified:
     chances = classifier.probabilities(found)
     schema = "receipt" if chances[DocumentType.RECEIPT] > chances[DocumentType.INVOICE] else "invoice"
     kind, sure = _named(found, chances)
-    return Classified(type=kind, confidence=sure, schema=_SCHEMAS.get(kind, schema))
+    titled = max(found.get(f"title_{each.value}", 0.0) for each in _PAID) >= _UNTITLED
+    return Classified(type=kind, confidence=sure, schema=_SCHEMAS.get(kind, schema), titled=titled)
 
 
 PRECISE = (
@@ -126,6 +129,8 @@ PRECISE = (
     DocumentType.ORDER,
 )
 """Types that only their titles tell."""
+_PAID = (DocumentType.INVOICE, DocumentType.RECEIPT, DocumentType.CREDIT_NOTE)
+"""Types whose schemas ship."""
 _UNTITLED = 0.5
 """From here on a title is one: it stands near the top, alone in its line or in large type."""
 _TITLED = 0.8

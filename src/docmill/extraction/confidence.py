@@ -10,6 +10,7 @@ import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from math import isfinite
 from typing import Any, Self
 
 from docmill.extraction.checks import OF_FIELDS
@@ -51,7 +52,15 @@ class Formula:
 
     def probability(self, signals: Mapping[str, float]) -> float:
         """Of being right."""
-        return sigmoid(self.bias + sum(self.weights.get(name, 0.0) * x for name, x in self.inputs(signals)))
+        # As `inputs` says, in one go: it is asked for every cell of every row.
+        total = 0.0
+        for name, mean in self.mean.items():
+            value = signals.get(name)
+            if value is None or not isfinite(value):
+                total += self.weights.get(f"{name}?", 0.0)
+            elif weight := self.weights.get(name, 0.0):
+                total += weight * max(-_FURTHEST, min(_FURTHEST, (value - mean) / self.scale[name]))
+        return sigmoid(self.bias + total)
 
     def inputs(self, signals: Mapping[str, float]) -> Iterable[tuple[str, float]]:
         """What is weighed: each known signal in standard deviations from its mean, and which are missing."""
@@ -126,18 +135,16 @@ the value stands on the page, the sums agree and the local reader read the same.
 def signals_of(found: FieldValue) -> dict[str, float]:
     """All that speaks for or against a value: the signals of its reader, and what its record says."""
     signals = {name: float(value) for name, value in found.signals.items()}
-    chance = signals.get("probability", signals.get("score", 0.5))
+    chance = _unit(signals.get("probability", signals.get("score", 0.5)))
     # Between 0.99 and 0.999 lies as much as between 0.9 and 0.99.
-    signals["odds"] = math.log((_unit(chance) + _ODD) / (1 - _unit(chance) + _ODD))
+    signals["odds"] = math.log((chance + _ODD) / (1 - chance + _ODD))
     if "repeats" in signals:
         # The second time says much, the tenth little.
         signals["repeats"] = math.log(max(1.0, signals["repeats"]))
-    return {
-        **signals,
-        "grounded": float(found.grounded),
-        "checks_passed": float(min(3, sum(name not in _TOLD for name in found.passed))),
-        "checks_failed": float(min(3, sum(name != AGREEMENT for name in found.failed))),
-    }
+    signals["grounded"] = float(found.grounded)
+    signals["checks_passed"] = float(min(3, sum([name not in _TOLD for name in found.passed]))) if found.passed else 0.0
+    signals["checks_failed"] = float(min(3, sum([name != AGREEMENT for name in found.failed]))) if found.failed else 0.0
+    return signals
 
 
 def _unit(value: float) -> float:
@@ -154,7 +161,7 @@ def confidence(found: FieldValue, *, schema: str, name: str, calibration: Calibr
     stated = found.confidence if formula is None else formula.probability(signals_of(found))
     if not found.grounded:
         stated = min(stated, UNGROUNDED_CAP)
-    if any(name in OF_FIELDS for name in found.failed):
+    if found.failed and any(name in OF_FIELDS for name in found.failed):
         stated = min(stated, FAILED_CAP)
     return max(0.0, min(1.0, stated))
 

@@ -64,7 +64,8 @@ def edges(reading: Reading) -> Extent:
 
 def _thinned(page: Page) -> Page:
     """The page without what no page of print has room for; itself if it is one."""
-    if sum(len(line.words) for line in page.lines) <= ROW_WORDS:
+    count = sum([len(line.words) for line in page.lines])
+    if count <= ROW_WORDS:
         return page
     rows: Counter[int] = Counter()
     kept, words = [], 0
@@ -74,7 +75,7 @@ def _thinned(page: Page) -> Page:
         if words + len(line.words) <= PAGE_WORDS and rows[row] <= ROW_WORDS:
             kept.append(line)
             words += len(line.words)
-    return page if words == sum(len(line.words) for line in page.lines) else replace(page, lines=tuple(kept))
+    return page if words == count else replace(page, lines=tuple(kept))
 
 
 def _fitted(reading: Reading, words: int, letters: int) -> Extent:

@@ -19,17 +19,18 @@ from docmill.extraction.extent import edges
 from docmill.extraction.models import Models
 from docmill.extraction.overrides import apply_overrides
 from docmill.extraction.result import Extraction, Reader
-from docmill.extraction.schema import FieldSchema, load_schema
+from docmill.extraction.schema import FieldSchema, chosen_schema
 
 LEARNED = ("receipt", "invoice")
 """Schemas that the local reader has learned; one's own of such a name may have other fields besides."""
 _SURELY_OTHER = 0.8
 """Confidence from which on a document of no named type is none, whatever a reader would find in it."""
 NOTHING = "It is none of the types that are known, so nothing was extracted. Name a schema to read it all the same."
+NO_SCHEMA = "No schema that is known suits it, so nothing was extracted. Name a schema to read it all the same."
 Options = Mapping[str, Any]
 """Plain data, so that it can be sent to a child: `models`, the folder of learned sets; `schemas`, folders in which
-schemas are looked for first; `tolerance`, of rules that name none; `overrides`, what this installation asks of fields
-and rules instead of what their schemas ask."""
+schemas are looked for first; `schema_set`, the file with those that were kept with the job; `tolerance`, of rules that
+name none; `overrides`, what this installation asks of fields and rules instead of what their schemas ask."""
 
 
 def extract(
@@ -47,25 +48,37 @@ def extract(
     options = options or {}
     models = models or models_in(options)
     kind, chosen = recognise(reading, schema, options, models=models)
-    may_be_nothing = schema is None and kind.type is DocumentType.OTHER
-    if may_be_nothing and kind.confidence >= _SURELY_OTHER:
+    if schema is None and kind.type is DocumentType.OTHER and kind.confidence >= _SURELY_OTHER:
         return _nothing(kind)
     found = read(reading, chosen, models)
-    if may_be_nothing and not set(chosen.required) <= {*found.fields, *found.rows}:
+    if schema is None and _too_little(kind, found, chosen):
         return _nothing(kind)
     if found.reader is not Reader.EINVOICE:
         found = replace(found, document_type=kind.type.value, type_confidence=kind.confidence)
     return finish(found, reading, chosen, options, models=models)
 
 
+def _too_little(kind: Classified, found: Extraction, schema: FieldSchema) -> bool:
+    """Whether what was found does not make the document what it was taken for.
+
+    A report of many pages has words of an invoice here and there, and something that could be a total. What does not
+    call itself one must have all that is required, or lines with amounts.
+    """
+    if set(schema.required) <= {*found.fields, *found.rows}:
+        return False
+    return kind.type is DocumentType.OTHER or not (kind.titled or found.rows.get("line_items"))
+
+
 def _nothing(kind: Classified) -> Extraction:
+    # A letter or a quote is what its title says; an invoice without an invoice's fields is none.
+    taken = DocumentType.OTHER if kind.type in (DocumentType.INVOICE, DocumentType.RECEIPT) else kind.type
     return Extraction(
         schema="",
         schema_version="",
         reader=Reader.LOCAL,
-        document_type=kind.type.value,
-        type_confidence=kind.confidence,
-        notes=(NOTHING,),
+        document_type=taken.value,
+        type_confidence=kind.confidence if taken is kind.type else 1 - kind.confidence,
+        notes=(NOTHING if taken is DocumentType.OTHER else NO_SCHEMA,),
     )
 
 
@@ -80,7 +93,7 @@ def recognise(
     options = options or {}
     kind = classify(reading, (models or models_in(options)).classifier)
     if not isinstance(schema, FieldSchema):
-        schema = load_schema(schema or kind.schema, [Path(folder) for folder in options.get("schemas", ())])
+        schema = chosen_schema(schema or kind.schema, options)
     return kind, apply_overrides(schema, options.get("overrides"))
 
 

@@ -13,6 +13,7 @@ from difflib import get_close_matches
 from functools import cached_property, lru_cache
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from docmill.extraction.rules import Rule
 from docmill.extraction.values.kinds import FieldType
@@ -141,6 +142,35 @@ def load_schema(name_or_path: str | Path, folders: Iterable[Path] = ()) -> Field
         "Put a file of this name in a schema folder, or give the path of the file.",
         name=text,
     )
+
+
+def schema_source(name: str, folders: Iterable[Path] = ()) -> bytes:
+    """The YAML of a schema that `load_schema` finds by this name."""
+    own = schema_file(name, tuple(folders))
+    return files(_SHIPPED).joinpath(name + SUFFIXES[0]).read_bytes() if own is None else schema_bytes(own)
+
+
+def packed_schemas(folders: Iterable[Path] = ()) -> bytes:
+    """All schemas that there are, as jobs keep them: whatever is installed later, these are meant."""
+    folders = tuple(folders)
+    texts = {name: schema_source(name, folders).decode("utf-8", "surrogateescape") for name in available(folders)}
+    return json.dumps(texts, sort_keys=True).encode()
+
+
+def chosen_schema(name_or_path: str | Path, options: Mapping[str, Any]) -> FieldSchema:
+    """As `load_schema`, by options: of the schemas that were kept with the job (`schema_set`), or in `schemas`."""
+    kept = options.get("schema_set")
+    found = None if kept is None else _unpacked(str(kept), str(name_or_path))
+    return found or load_schema(name_or_path, [Path(folder) for folder in options.get("schemas", ())])
+
+
+@lru_cache(maxsize=32)
+def _unpacked(file: str, name: str) -> FieldSchema | None:
+    # Known by its path alone: that of a blob says what is in it.
+    from docmill.extraction.schema_text import parse_schema
+
+    text = json.loads(Path(file).read_bytes()).get(name)
+    return None if text is None else parse_schema(text, source=name, name=name)
 
 
 def _is_schema(name: str) -> bool:

@@ -8,7 +8,7 @@ format knows all of it. See ADR 0045.
 
 import struct as packing
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -142,51 +142,62 @@ def _chunk(
     # Width of a level in bits: 1 for 0 to 1, 3 for 0 to 4; both fit the one byte that a run of it takes.
     page = (_runs(repetition) if repetition else b"") + _runs(definition) + plain
     packed = page if compression is Compression.NONE else _gzip(page)
-    encodings = _encodings()
-    header = struct(
-        (1, I32, zigzag(0)),
-        (2, I32, zigzag(len(page))),
-        (3, I32, zigzag(len(packed))),
-        (5, STRUCT, struct((1, I32, zigzag(len(definition))), *encodings)),
-    )
+    count, full, less = zigzag(len(definition)), len(page), len(packed)
+    header = b"".join((_PAGE, zigzag(full), _SAME, zigzag(less), _COUNTED, count, _ENCODED))
     offset = len(body)
     body += header
     body += packed
-    return struct(
-        (2, I64, zigzag(offset)),
+    at, of_header = zigzag(offset), len(header)
+    # After the fields 1 to 3 of the struct: codec, values, sizes with the header, and once more where the page begins.
+    return b"".join(
         (
-            3,
-            STRUCT,
-            _chunk_start(kind, path)
-            + struct(
-                # Goes on after the fields 1 to 3, so the first difference is counted from there.
-                (1, I32, zigzag(_CODECS[compression])),
-                (2, I64, zigzag(len(definition))),
-                (3, I64, zigzag(len(header) + len(page))),
-                (4, I64, zigzag(len(header) + len(packed))),
-                (6, I64, zigzag(offset)),
-            ),
-        ),
+            _BEGINS,
+            at,
+            _chunk_start(kind, path, compression),
+            count,
+            _LARGE,
+            zigzag(of_header + full),
+            _LARGE,
+            zigzag(of_header + less),
+            _PLACED,
+            at,
+            _ENDS,
+        )
     )
 
 
-@lru_cache(maxsize=1)
-def _encodings() -> tuple[tuple[int, int, bytes], ...]:
-    return ((2, I32, zigzag(_PLAIN)), (3, I32, zigzag(_RLE)), (4, I32, zigzag(_RLE)))
+# Heads of fields that stand between the numbers of every column: written out, because `struct` would put the same bytes
+# together anew for each of them. A head is the difference to the number of the field before it, and its type.
+_PAGE = bytes((1 << 4 | I32, 0, 1 << 4 | I32))
+_SAME = bytes((1 << 4 | I32,))
+_COUNTED = bytes((2 << 4 | STRUCT, 1 << 4 | I32))
+_ENCODED = struct((1, I32, zigzag(_PLAIN)), (2, I32, zigzag(_RLE)), (3, I32, zigzag(_RLE))) + b"\0"
+_BEGINS = bytes((2 << 4 | I64,))
+_LARGE = bytes((1 << 4 | I64,))
+_PLACED = bytes((2 << 4 | I64,))
+_ENDS = b"\0\0"
 
 
 @lru_cache(maxsize=4096)
-def _chunk_start(kind: ColumnType, path: tuple[str, ...]) -> bytes:
-    """Fields 1 to 3 of a column's entry in the footer: the same in every file."""
-    return struct(
+def _chunk_start(kind: ColumnType, path: tuple[str, ...], compression: Compression) -> bytes:
+    """Fields 1 to 4 of a column's entry in the footer, and the head of the fifth: the same in every file."""
+    start = struct(
         (1, I32, zigzag(_PHYSICAL[kind])),
         (2, LIST, array(I32, [zigzag(_PLAIN), zigzag(_RLE)])),
         (3, LIST, array(BINARY, [text(part) for part in path])),
-    )[:-1]
+        (4, I32, zigzag(_CODECS[compression])),
+    )
+    return bytes((1 << 4 | STRUCT,)) + start[:-1] + _LARGE
 
 
-def _runs(levels: Iterable[int]) -> bytes:
+_ONE_RUN = {level: packing.pack("<IBB", 2, 2, level) for level in range(5)}
+"""Of one level: what nearly every column of a file of one document has."""
+
+
+def _runs(levels: Sequence[int]) -> bytes:
     """Levels as runs of equal ones, after their length in bytes."""
+    if len(levels) == 1:
+        return _ONE_RUN[levels[0]]
     out = bytearray()
     current, count = -1, 0
     for level in [*levels, -1]:

@@ -19,7 +19,7 @@ from docmill.review.priority import place_of, seconds_of, standing
 AT_RISK = 0.8
 """The share of its time after which an item is at risk."""
 SYSTEM = "system"
-_KEPT = ("schema", "schema_file", "out")
+_KEPT = ("schema", "schema_file", "schema_set", "out")
 """What of the metadata of the job is needed to write the outputs again."""
 
 _ORG, _ITEM = bindparam("org", type_=IdType()), bindparam("item", type_=IdType())

@@ -28,31 +28,35 @@ def order_of(
 ) -> Order:
     """The order; NotFound or SchemaInvalid if there is no such schema.
 
-    `learned` tells sets of learned models apart: what one of them read does not answer for another. A schema in a file,
-    named by its path or found in a folder, is kept with the documents: the jobs read what was asked for, even if the
-    file changes meanwhile.
+    `learned` tells sets of learned models apart: what one of them read does not answer for another. Schemas are
+    kept with the documents, the one that was named or all there are: the jobs read what was asked for, even if a file
+    changes meanwhile, or another release ships others.
     """
     from docmill.extraction.schema import (
         available,
         content_version,
         load_schema,
+        packed_schemas,
         parsed_schema,
         schema_bytes,
         schema_file,
+        schema_source,
     )
 
-    name = file = None
+    name = file = every = None
     if schema is None:
         version = content_version({each: load_schema(each, folders).version for each in available(folders)})
+        every = blobs.put(io.BytesIO(packed_schemas(folders))).key
     else:
         path = schema_file(schema, folders)
         if path is None:
             found = load_schema(schema)
+            data = schema_source(found.name)
         else:
             # What is checked, counted as the version and kept are the same bytes.
             data = schema_bytes(path)
             found = parsed_schema(path, data)
-            file = blobs.put(io.BytesIO(data)).key
+        file = blobs.put(io.BytesIO(data)).key
         name, version = found.name, found.version
     if overrides is not None and overrides.digest:
         # What the settings ask of the fields is part of what is asked.
@@ -64,6 +68,7 @@ def order_of(
     return Order(
         schema=name,
         schema_file=file,
+        schema_set=every,
         schema_version=version,
         model=model,
         out=None if out is None else str(out.absolute()),

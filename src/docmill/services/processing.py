@@ -56,7 +56,9 @@ class Order:
     schema: str | None = None
     """A schema by name; None: by the type of each document."""
     schema_file: str | None = None
-    """The blob with the YAML of a schema, if it came from a file."""
+    """The blob with the YAML of the schema."""
+    schema_set: str | None = None
+    """The blob with all schemas there are, where the type of each document decides."""
     schema_version: str = ""
     model: str | None = None
     """The model to ask, as `provider:model`; None: none."""
@@ -70,7 +72,7 @@ class Order:
     @property
     def metadata(self) -> dict[str, object]:
         """What the steps find in their job."""
-        named = {"schema": self.schema, "schema_file": self.schema_file, "model": self.model, "out": self.out}
+        named = {name: getattr(self, name) for name in ("schema", "schema_file", "schema_set", "model", "out")}
         return {name: value for name, value in named.items() if value is not None}
 
 

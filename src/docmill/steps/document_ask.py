@@ -5,7 +5,7 @@ from typing import Any
 
 from docmill.plugin import StepContext, StepType, declared, step
 from docmill.steps import document_children as children
-from docmill.steps.document_extract import schema_of
+from docmill.steps.document_extract import options_of, schema_of
 from docmill.steps.document_work import DocumentWork
 
 MODEL = "model"
@@ -21,7 +21,7 @@ def ask_step(work: DocumentWork) -> StepType:
         schema = await schema_of(ctx, work) or str(results["extract"]["schema"])
         reading = await work.path_of(results["read"]["reading"])
         local = await work.path_of(results["extract"]["extraction"])
-        options, workshop = dict(work.options), str(work.blobs().workshop)
+        options, workshop = await options_of(ctx, work), work.workshop
         takes = work.takes.get(str(ctx.metadata[MODEL]).partition(":")[0], "files")
 
         async def answered() -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """What runs in children: parsing, OCR and extraction, all of it on bytes that nobody has looked at before.
 
-A child knows no database and no bucket. It gets paths, leaves its result as a file in the workshop, and answers with
-the key that the file will have. What it needs is imported when it is called: the worker, which imports this too, never
-parses anything.
+A child knows no database and no bucket. It gets paths, leaves its result on the shelf or as a file in the workshop, and
+answers with the key that it has or will have. What it needs is imported when it is called: the worker, which imports
+this too, never parses anything.
 """
 
 import os
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
-from docmill.documents.blobs import write_in
+from docmill.documents.blobs import Workshop, leave, write_in
 from docmill.documents.limits import Limits
 from docmill.documents.reading import Reading, page_as_json, page_from_json
 from docmill.engine.children import cpu_limited
@@ -45,7 +45,7 @@ def unpack(data: bytes) -> Any:
     return orjson.loads(zlib.decompress(data))
 
 
-def begin(path: str, limits: Limits, workshop: str) -> dict[str, Any]:
+def begin(path: str, limits: Limits, workshop: Workshop) -> dict[str, Any]:
     """Everything but OCR: the whole reading, or an outline and the numbers of the pages that are still to be read."""
     from docmill.documents import parsing
 
@@ -54,7 +54,7 @@ def begin(path: str, limits: Limits, workshop: str) -> dict[str, Any]:
     to_read = list(outline.needs_ocr)
     if not to_read:
         return {"to_read": [], **_stored(parsing.assemble(outline, ()), workshop)}
-    file, _ = write_in(Path(workshop), pack(outline.as_json()))
+    file, _ = write_in(Path(workshop.folder), pack(outline.as_json()))
     return {"to_read": to_read, "outline": str(file)}
 
 
@@ -64,18 +64,17 @@ def _cpu_seconds(path: str, limits: Limits) -> int:
     return min(3 * limits.cpu_seconds, limits.cpu_seconds + int(_PER_MEGABYTE * megabytes))
 
 
-def page(path: str, number: int, limits: Limits, workshop: str, reader: str) -> dict[str, str]:
+def page(path: str, number: int, limits: Limits, workshop: Workshop, reader: str) -> dict[str, str | None]:
     """One page, read by OCR. `reader` tells it from the same page as others read it: each deletes its own."""
     from docmill.documents import parsing
 
     with cpu_limited(limits.cpu_seconds):
         read = parsing.read_page(path, number, limits)
     found = {"reader": reader, "page": page_as_json(read)}
-    file, key = write_in(Path(workshop), pack(found))
-    return {"file": str(file), "key": key}
+    return leave(pack(found), workshop)
 
 
-def finish(outline: str, pages: Sequence[str], workshop: str) -> dict[str, Any]:
+def finish(outline: str, pages: Sequence[str], workshop: Workshop) -> dict[str, Any]:
     """The whole reading, from the outline and the pages that were read."""
     from docmill.documents import parsing
 
@@ -87,8 +86,8 @@ def finish(outline: str, pages: Sequence[str], workshop: str) -> dict[str, Any]:
     return whole
 
 
-def _stored(reading: Reading, workshop: str) -> dict[str, Any]:
-    file, key = write_in(Path(workshop), pack(reading.as_json()))
+def _stored(reading: Reading, workshop: Workshop) -> dict[str, Any]:
+    left = leave(pack(reading.as_json()), workshop)
     summary = {
         "format": reading.format.value,
         "pages": len(reading.pages),
@@ -96,7 +95,7 @@ def _stored(reading: Reading, workshop: str) -> dict[str, Any]:
         "structured": reading.invoice is not None,
         "notes": list(reading.notes)[:20],
     }
-    return {"file": str(file), "key": key, "summary": summary}
+    return {**left, "summary": summary}
 
 
 def load_reading(path: str | Path) -> Reading:
@@ -118,7 +117,9 @@ class SchemaText(NamedTuple):
     file: str
 
 
-def extract(reading: str, schema: str | SchemaText | None, options: Mapping[str, Any], workshop: str) -> dict[str, Any]:
+def extract(
+    reading: str, schema: str | SchemaText | None, options: Mapping[str, Any], workshop: Workshop
+) -> dict[str, Any]:
     """The fields of a reading, without a model; without a schema, by the type of the document."""
     from docmill.extraction.extracting import extract as found_in
 
@@ -141,11 +142,11 @@ def _parsed(name: str, file: str) -> "FieldSchema":
 def _chosen(schema: str | SchemaText, options: Mapping[str, Any]) -> "FieldSchema":
     """A schema as this installation has it."""
     from docmill.extraction.overrides import apply_overrides
-    from docmill.extraction.schema import FieldSchema, load_schema
+    from docmill.extraction.schema import FieldSchema, chosen_schema
 
     found = _schema(schema)
     if not isinstance(found, FieldSchema):
-        found = load_schema(str(found), [Path(folder) for folder in options.get("schemas", ())])
+        found = chosen_schema(str(found), options)
     return apply_overrides(found, options.get("overrides"))
 
 
@@ -165,7 +166,7 @@ def understand(
     local: str,
     schema: str | SchemaText,
     options: Mapping[str, Any],
-    workshop: str,
+    workshop: Workshop,
     takes: "Takes" = "files",
 ) -> dict[str, Any]:
     """What a model's answer makes of a document, cross-checked with what was found without one."""
@@ -179,20 +180,20 @@ def understand(
     return stored_extraction(judged(together, read, asked, options), workshop)
 
 
-def keep(value: object, workshop: str) -> dict[str, str]:
-    """Leave any JSON value in the workshop."""
-    file, key = write_in(Path(workshop), pack(value))
-    return {"file": str(file), "key": key}
+def keep(value: object, workshop: Workshop) -> dict[str, str | None]:
+    """Leave any JSON value."""
+    return leave(pack(value), workshop)
 
 
-def stored_extraction(extraction: "Extraction", workshop: str) -> dict[str, Any]:
-    """Leave an extraction in the workshop."""
-    file, key = write_in(Path(workshop), pack(extraction.as_json()))
-    return {"file": str(file), "key": key, "summary": summary_of(extraction)}
+def stored_extraction(extraction: "Extraction", workshop: Workshop) -> dict[str, Any]:
+    """Leave an extraction."""
+    return {**leave(pack(extraction.as_json()), workshop), "summary": summary_of(extraction)}
 
 
 def summary_of(extraction: "Extraction") -> dict[str, Any]:
     """What later steps and lists need to know of an extraction."""
+    from docmill.extraction import same_invoice
+
     return {
         "schema": extraction.schema or None,
         "schema_version": extraction.schema_version or None,
@@ -202,6 +203,7 @@ def summary_of(extraction: "Extraction") -> dict[str, Any]:
         "fields": len(extraction.fields),
         "failed_checks": [check.name for check in extraction.checks if not check.passed][:50],
         "passed_checks": sum(check.passed for check in extraction.checks),
+        "invoice": same_invoice.named(extraction.fields),
     }
 
 
@@ -225,9 +227,10 @@ def save(
     document: Facts,
     settings: "OutputSettings",
     out: str | None,
-    workshop: str,
+    workshop: Workshop,
     schema: str | SchemaText | None = None,
     options: Mapping[str, Any] | None = None,
+    earlier: tuple[str, str] | None = None,
     *,
     recheck: bool = False,
 ) -> dict[str, Any]:
@@ -235,24 +238,37 @@ def save(
 
     The day in their paths is the one when the document came in: it is the same at every attempt. A schema that came as
     a file is needed for the types of columns; others are found by name. With `options`, what reviewers are shown is
-    answered too; with `recheck`, the rules of the schema are held against the decided values.
+    answered too; with `recheck`, the rules of the schema are held against the decided values. `earlier` is the document
+    that has the same invoice.
     """
+    from docmill.extraction import same_invoice
     from docmill.extraction.checks import check
     from docmill.extraction.locking import with_locked
     from docmill.extraction.schema import FieldSchema
     from docmill.outputs.writing import write
 
-    found = load_extraction(extraction)
+    read = load_extraction(extraction)
+    # Of a duplicate, what its original was told stands.
+    same = None if earlier is None else same_invoice.Earlier(*earlier)
+    found = read if document.duplicate_of else same_invoice.compared(read, same)
     kept = with_locked(found, document.locked)
     if recheck and (known := _known_schema(schema or found.schema, options or {})) is not None:
         kept = check(kept, known)
     asked = _schema(schema)
     types = asked if isinstance(asked, FieldSchema) else None
     paths = write(kept, document, settings.into(out), document.created_at, schema=types)
-    answer = stored_extraction(kept, workshop) if kept is not found else {"file": None, "summary": summary_of(found)}
+    # Without a key: what was read stays what it is.
+    answer = stored_extraction(kept, workshop) if kept is not read else {"summary": summary_of(read)}
     # Where no schema fits there are no fields, and nothing to review.
     review = None if options is None or recheck or not found.schema else _reviewed(found, schema, options)
     return {**answer, "outputs": [str(path) for path in paths], "review": review}
+
+
+def named(extraction: str) -> dict[str, str]:
+    """What an extraction says of seller and number."""
+    from docmill.extraction import same_invoice
+
+    return same_invoice.named(load_extraction(extraction).fields)
 
 
 def rewrite(
@@ -260,12 +276,13 @@ def rewrite(
     document: Facts,
     settings: "OutputSettings",
     out: str | None,
-    workshop: str,
+    workshop: Workshop,
     schema: str | SchemaText | None,
     options: Mapping[str, Any],
+    earlier: tuple[str, str] | None = None,
 ) -> dict[str, Any]:
     """As `save`, once a person has decided: the rules are held against the decided values."""
-    return save(extraction, document, settings, out, workshop, schema, options, recheck=True)
+    return save(extraction, document, settings, out, workshop, schema, options, earlier, recheck=True)
 
 
 def _reviewed(found: "Extraction", schema: str | SchemaText | None, options: Mapping[str, Any]) -> dict[str, Any]:

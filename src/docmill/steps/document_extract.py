@@ -7,8 +7,8 @@ from docmill.plugin import StepContext, StepType, declared, step
 from docmill.steps import document_children as children
 from docmill.steps.document_work import DocumentWork
 
-SCHEMA, SCHEMA_FILE = "schema", "schema_file"
-"""Keys of the job's metadata: a schema by name, or by the blob that holds its YAML."""
+SCHEMA, SCHEMA_FILE, SCHEMA_SET = "schema", "schema_file", "schema_set"
+"""Keys of the job's metadata: a schema by name, the blob that holds its YAML, or the one that holds all there were."""
 
 
 def extract_step(work: DocumentWork) -> StepType:
@@ -18,8 +18,8 @@ def extract_step(work: DocumentWork) -> StepType:
     async def extract(ctx: StepContext, results: Mapping[str, Any]) -> dict[str, object]:
         """`{"extraction": key of the blob, "schema", "document_type", "confidence", ...}`, without a model."""
         reading = await work.path_of(results["read"]["reading"])
-        schema, workshop = await schema_of(ctx, work), str(work.blobs().workshop)
-        found = await ctx.cpu(children.extract, reading, schema, dict(work.options), workshop)
+        schema, workshop = await schema_of(ctx, work), work.workshop
+        found = await ctx.cpu(children.extract, reading, schema, await options_of(ctx, work), workshop)
         return {"extraction": await work.adopt(found), **found["summary"]}
 
     return declared(extract, StepType)
@@ -31,6 +31,12 @@ async def schema_of(ctx: StepContext, work: DocumentWork) -> str | children.Sche
     if name is None or key is None:
         return None if name is None else str(name)
     return children.SchemaText(str(name), await work.path_of(str(key)))
+
+
+async def options_of(ctx: StepContext, work: DocumentWork) -> dict[str, Any]:
+    """The settings of the extraction, with the schemas as they were when the job was submitted."""
+    key = ctx.metadata.get(SCHEMA_SET)
+    return {**work.options} if key is None else {**work.options, SCHEMA_SET: await work.path_of(str(key))}
 
 
 def extracted(results: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -43,7 +43,7 @@ def read_step(work: DocumentWork) -> StepType:
             raise OriginalExpired(
                 f"The original of {checked['file_name']!r} is gone, so it cannot be read again; bring it in once more."
             ) from error
-        limits, workshop = work.limits, str(work.blobs().workshop)
+        limits, workshop = work.limits, work.workshop
         begun = await _in_child(ctx, children.begin, original, limits, workshop, timeout=limits.outline_seconds)
         if begun["to_read"]:
             begun = await _pages(ctx, work, original, begun)
@@ -54,7 +54,7 @@ def read_step(work: DocumentWork) -> StepType:
 
 async def _pages(ctx: StepContext, work: DocumentWork, original: str, begun: dict[str, Any]) -> dict[str, Any]:
     """Read the pages that need it, some at a time, and put the whole together."""
-    limits, workshop = work.limits, str(work.blobs().workshop)
+    limits, workshop = work.limits, work.workshop
     room = asyncio.Semaphore(work.abreast)
     # The outline is this attempt's alone, and so are the pages that bear its name.
     reader = Path(begun["outline"]).name

@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
+from docmill.extraction.same_invoice import identity
 from docmill.plugin import StepContext, StepType, declared, step
 from docmill.steps import document_children as children
 from docmill.steps.document_check import known
-from docmill.steps.document_extract import schema_of
+from docmill.steps.document_extract import options_of, schema_of
 from docmill.steps.document_save import OUT, facts_of
 from docmill.steps.document_work import DocumentWork
 
@@ -20,11 +21,12 @@ def review_outputs_step(work: DocumentWork) -> StepType:
         document = known(ctx, entity)
         path = await work.path_of(document["extraction_key"])
         facts = facts_of(document, duplicate_of=document["duplicate_of"], locked=document["locked"])
-        schema, workshop = await schema_of(ctx, work), str(work.blobs().workshop)
-        saved = await ctx.cpu(
-            children.rewrite, path, facts, work.outputs, ctx.metadata.get(OUT), workshop, schema, dict(work.options)
-        )
-        key = document["extraction_key"] if saved["file"] is None else await work.adopt(saved)
+        schema, workshop = await schema_of(ctx, work), work.workshop
+        out, options = ctx.metadata.get(OUT), await options_of(ctx, work)
+        mine = identity({**(await ctx.cpu(children.named, path)), **document["locked"]})
+        earlier = await work.same_invoice(ctx.org_id, mine, ctx.entity_id)
+        saved = await ctx.cpu(children.rewrite, path, facts, work.outputs, out, workshop, schema, options, earlier)
+        key = await work.adopt(saved) if "key" in saved else document["extraction_key"]
         return {"extraction_key": key, "outputs": saved["outputs"], "locked_seen": document["locked"]}
 
     return declared(review_outputs, StepType)

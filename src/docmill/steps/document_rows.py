@@ -13,6 +13,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from docmill.db.tables import documents, jobs, processed_documents
 from docmill.db.tables.documents import UNFINISHED
 from docmill.db.tables.jobs import LIVE
+from docmill.documents import invoices
 from docmill.documents.records import ASKED, COLUMNS, KEY, NAMES, WORKED_ON, free_for
 from docmill.model.documents import DocumentStatus, leading_to
 from docmill.model.errors import Deferred, NotFound
@@ -145,6 +146,7 @@ def complete(ctx: ApplyContext, result: Mapping[str, Any]) -> None:
         "locked_seen": result["locked_seen"],
     }
     _move(ctx, _END[DocumentStatus.DUPLICATE if hit else DocumentStatus.COMPLETED], values)
+    _claim_invoice(ctx, result)
     if result["review"] is not None:
         review(
             ctx.db,
@@ -161,6 +163,19 @@ def complete(ctx: ApplyContext, result: Mapping[str, Any]) -> None:
     expires_at = _later(ctx.now, result["cache_ttl"])
     row = _cache_row(ctx, extraction_key=result["extraction"], completed_at=ctx.now, expires_at=expires_at)
     ctx.db.execute(_UPSERTS[_kind(ctx), "mine"], row | {"me": ctx.entity_id})
+
+
+def _claim_invoice(ctx: ApplyContext, result: Mapping[str, Any]) -> None:
+    """The document has its invoice, or knows who had it first."""
+    identity = result.get("invoice")
+    if identity is None:
+        return
+    mine = {"org_id": ctx.org_id, "identity": identity, "document_id": ctx.entity_id}
+    invoices.claim(ctx.db, _kind(ctx), **mine, job_id=ctx.job_id, key=result["extraction"], now=ctx.now)
+    first = invoices.earlier(ctx.db, **mine)
+    if first is not None and result["earlier"] is None:
+        # Another file with the same invoice was quicker between the look and now: write them again, with the check.
+        raise Deferred("The same invoice was just processed in another file.", delay=0.2)
 
 
 def review_outputs(ctx: ApplyContext, result: Mapping[str, Any]) -> None:

@@ -3,11 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
+from docmill.extraction.same_invoice import identity
 from docmill.model.documents import DocumentStatus
 from docmill.plugin import StepContext, StepType, declared, step
 from docmill.steps import document_children as children
 from docmill.steps.document_check import known
-from docmill.steps.document_extract import extracted, schema_of
+from docmill.steps.document_extract import extracted, options_of, schema_of
 from docmill.steps.document_work import DocumentWork, ReviewPolicy
 
 OUT = "out"
@@ -28,10 +29,13 @@ def save_step(work: DocumentWork) -> StepType:
         facts = facts_of(document, duplicate_of=hit, locked=locked)
         schema, policy = await schema_of(ctx, work), work.review
         # What stands for a duplicate is the item of its original, unless the settings want one for each.
-        options = None if hit and not policy.of_duplicates else dict(work.options)
-        out, workshop = ctx.metadata.get(OUT), str(work.blobs().workshop)
-        saved = await ctx.cpu(children.save, path, facts, work.outputs, out, workshop, schema, options)
-        if saved["file"] is not None:
+        options = None if hit and not policy.of_duplicates else await options_of(ctx, work)
+        out, workshop = ctx.metadata.get(OUT), work.workshop
+        # A job that was begun by an earlier release does not say whose invoice it read.
+        mine = None if hit else identity({**extracted(results).get("invoice", {}), **locked})
+        earlier = await work.same_invoice(ctx.org_id, mine, ctx.entity_id)
+        saved = await ctx.cpu(children.save, path, facts, work.outputs, out, workshop, schema, options, earlier)
+        if "key" in saved:
             key = await work.adopt(saved)
         expiry, ttl = work.originals_expire_after, work.cache_ttl
         return {
@@ -41,8 +45,10 @@ def save_step(work: DocumentWork) -> StepType:
             "outputs": saved["outputs"],
             "locked": locked,
             "locked_seen": document["locked"],
+            "invoice": mine,
+            "earlier": None if earlier is None else earlier[0],
             "review": None if saved["review"] is None else saved["review"] | asked_of(policy),
-            **saved["summary"],
+            **{name: value for name, value in saved["summary"].items() if name != "invoice"},
             "original_expires_after": None if expiry is None else expiry.total_seconds(),
             "cache_ttl": None if ttl is None else ttl.total_seconds(),
         }

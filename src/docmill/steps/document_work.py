@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
-from docmill.documents.blobs import BlobMissing, Blobs
+from docmill.documents.blobs import BlobMissing, Blobs, Workshop
 from docmill.documents.limits import Limits
 
 T = TypeVar("T")
@@ -48,6 +48,8 @@ class DocumentWork:
     takes: Mapping[str, Any] = field(default_factory=dict)
     """What the models of a provider can look at, by its name: `pictures` or `text`; `files` for those not named."""
     review: ReviewPolicy = field(default_factory=ReviewPolicy)
+    earlier: Callable[[str, str, str], tuple[str, str] | None] | None = None
+    """By organisation, identity of an invoice and own id: id and name of another document with it."""
     abreast: int = 2
     """Pages of one document that are read at the same time."""
 
@@ -73,10 +75,24 @@ class DocumentWork:
         await self._call(self.blobs().delete, key)
         return False
 
+    @property
+    def workshop(self) -> Workshop:
+        """Where children leave what they make."""
+        blobs = self.blobs()
+        return Workshop(str(blobs.workshop), None if blobs.shelf is None else str(blobs.shelf))
+
     async def adopt(self, made: Mapping[str, Any]) -> str:
-        """The key of what a child left in the workshop."""
-        # On a thread in any case: it waits until the disk has it.
+        """The key of what a child left."""
+        if made["file"] is None:
+            return str(made["key"])
+        # On a thread in any case: it waits until the storage has it.
         return (await asyncio.to_thread(self.blobs().adopt, Path(made["file"]), str(made["key"]))).key
+
+    async def same_invoice(self, org_id: str, identity: str | None, document_id: str) -> tuple[str, str] | None:
+        """Id and name of the document that has the same invoice."""
+        if identity is None or self.earlier is None:
+            return None
+        return await asyncio.to_thread(self.earlier, org_id, identity, document_id)
 
     async def _call(self, function: Callable[..., T], *arguments: object) -> T:
         # A hop to a thread and back costs more than looking at a file does.

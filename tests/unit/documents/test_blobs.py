@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from docmill.documents.blobs import BlobMissing, FolderBlobs, write_in
+from docmill.documents.blobs import BlobMissing, FolderBlobs, Workshop, leave, write_in
 from docmill.documents.faults import FileTooLarge
 from docmill.documents.links import LinkRefused, Links
 from docmill.model.errors import InvalidInput
@@ -65,10 +65,30 @@ def test_a_finished_file_becomes_a_blob_and_is_gone(blobs: FolderBlobs) -> None:
     assert blobs.read(key) == b"made by a child"
 
 
+def test_what_a_child_leaves_is_a_blob_at_once_where_there_is_a_shelf(blobs: FolderBlobs, tmp_path: Path) -> None:
+    workshop = Workshop(str(blobs.workshop), str(blobs.shelf))
+    left = leave(b"made by a child", workshop)
+    key = hashlib.sha256(b"made by a child").hexdigest()
+    assert left == {"file": None, "key": key}
+    assert blobs.read(key) == b"made by a child"
+    assert leave(b"made by a child", workshop) == left
+    assert files(tmp_path) == [blobs.path_of(key)]
+
+
+def test_what_a_child_leaves_without_a_shelf_waits_to_be_adopted(blobs: FolderBlobs) -> None:
+    left = leave(b"made by a child", Workshop(str(blobs.workshop)))
+    assert left["file"] is not None
+    assert not blobs.has(str(left["key"]))
+    blobs.adopt(Path(left["file"]), str(left["key"]))
+    assert blobs.has(str(left["key"]))
+
+
+@pytest.mark.parametrize("by_a_child", [False, True], ids=["put", "left by a child"])
 def test_a_blob_lasts_under_its_name_once_it_is_stored(
-    blobs: FolderBlobs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    blobs: FolderBlobs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_a_child: bool
 ) -> None:
     synced: list[tuple[str, list[str]]] = []
+    workshop = Workshop(str(blobs.workshop), str(blobs.shelf))
     really = os.fsync
 
     def fsync(handle: int) -> None:
@@ -78,7 +98,8 @@ def test_a_blob_lasts_under_its_name_once_it_is_stored(
         really(handle)
 
     monkeypatch.setattr(os, "fsync", fsync)
-    key = blobs.put(io.BytesIO(b"an invoice")).key
+    stored = leave(b"an invoice", workshop)["key"] if by_a_child else blobs.put(io.BytesIO(b"an invoice")).key
+    key = str(stored)
     # The new folder in its parent first, then the name of the blob in the folder.
     assert ("blobs", [key[:2], "tmp"]) in synced
     assert synced[-1] == (key[:2], [key])

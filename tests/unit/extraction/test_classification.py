@@ -95,3 +95,24 @@ def test_one_that_is_doubtful_and_has_all_that_is_required_is_read(monkeypatch: 
         other = Classified(type=DocumentType.OTHER, confidence=sure, schema="invoice")
         monkeypatch.setattr(extracting, "classify", lambda *_, other=other: other)
         assert extract(invoice).schema == schema
+
+
+def test_what_only_has_the_words_of_an_invoice_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    from docmill.extraction import extracting
+    from docmill.extraction.classification import Classified
+
+    for titled, schema in ((False, ""), (True, "invoice")):
+        taken = Classified(type=DocumentType.INVOICE, confidence=0.94, schema="invoice", titled=titled)
+        monkeypatch.setattr(extracting, "classify", lambda *_, taken=taken: taken)
+        found = extract(paper(["Cavendish Laboratory", "Abstract", "we measured 29.30 in total"]))
+        assert found.schema == schema
+    quote = Classified(type=DocumentType.QUOTE, confidence=0.9, schema="invoice", titled=False)
+    monkeypatch.setattr(extracting, "classify", lambda *_: quote)
+    found = extract(paper(["His Excellency", "a letter about 9.00 dollars"]))
+    assert (found.schema, found.document_type, found.confidence) == ("", "quote", 0.0)
+    assert found.notes == (extracting.NO_SCHEMA,)
+
+
+def test_a_title_is_seen_where_there_is_one() -> None:
+    assert classify(paper(["Invoice", "Total 9.00 EUR"], heading=1), shipped()).titled
+    assert not classify(paper(["Annual review of the harbour works", "Total 9.00 EUR"]), shipped()).titled

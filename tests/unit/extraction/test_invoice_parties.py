@@ -7,6 +7,8 @@ from docmill.extraction.local.invoices import read_invoice
 from docmill.extraction.local.invoices.items import Items
 from docmill.extraction.local.invoices.names import names_in
 from docmill.extraction.local.invoices.paper import paper_of
+from docmill.extraction.local.invoices.parties import domains
+from docmill.extraction.local.invoices.reader import case_of
 from docmill.extraction.result import Extraction
 from tests.unit.extraction.typed_pages import typed_reading
 
@@ -229,3 +231,96 @@ Black pepper, whole, 50kg      0904         50   248.00    12,400.00
     found = read_invoice(typed_reading(page))
     assert value(found, "buyer_name") == "Palar Retail LLP"
     assert value(found, "buyer_tax_id") == value(found, "seller_tax_id") == "33AACCN2082N1ZD"
+
+
+SHIPPED_APART = """
+                                              Facture N° F2026-23
+                                              Date 15/01/2026
+
+Atelier Morel                                 Adresse du client
+Brigitte Morel
+7 rue du Seller                               Maison Perrin
+75018 Paris                                   58 rue de la mer
+                                              06000 Nice
+
+Nos références                                Livraison: adresse, références
+Commande 4711                                 Dépôt Perrin
+                                              3 rue du port
+                                              06000 Nice
+
+Désignation                              Qté      P.U. HT         Total HT
+Pose de fenêtres                           1      100,00          100,00
+
+                                         Total HT                 100,00
+                                         TVA 20 %                  20,00
+                                         Total TTC                120,00
+"""
+
+
+def test_neither_the_place_of_delivery_nor_the_next_column_is_taken_for_the_buyer() -> None:
+    found = read_invoice(typed_reading(SHIPPED_APART))
+    assert value(found, "buyer_name") == "Maison Perrin"
+    described = {name.text: features for name, features in case_of(typed_reading(SHIPPED_APART)).named}
+    assert described["Dépôt Perrin"]["ship_label"] == 1.0
+    assert described["Maison Perrin"]["seller_label"] < 0.5
+
+
+SEEN_APART = """
+Payment receipt
+Date: 31/12/2025                    Booking ID  IBZY2087
+
+Room charges                        Rs 1939
+Grand total                         Rs 1939
+
+All payments to be made to
+209-214, Kailash Building, Kasturba Gandhi Marg,
+New Delhi,
+New Delhi - 110001
+GSTIN 06AABCO6063D1ZQ
+
+Marigold Stays Private Limited
+Contact: desk@seller.com
+"""
+
+
+def test_a_town_is_nobodys_name() -> None:
+    described = {name.text: features for name, features in case_of(typed_reading(SEEN_APART)).named}
+    assert described["New Delhi"]["address"] == 1.0
+    assert described["Marigold Stays Private Limited"]["address"] == 0.0
+
+
+def test_a_domain_that_says_seller_says_nothing() -> None:
+    assert domains(paper_of(typed_reading(SEEN_APART))) == {}
+    assert set(domains(paper_of(typed_reading(SEEN_APART.replace("seller.com", "marigold.in"))))) == {"marigold"}
+
+
+def test_a_label_with_a_colon_is_not_the_first_line_of_a_name() -> None:
+    form = "Rechnung\n\nFirmenname:\nBei Spiel GmbH\nStraße:\nEcke 12\nOrt:\nStadthausen\n\nÜberweisung\nIBAN: DE88"
+    names = {name.text for name in names_in(paper_of(typed_reading(form)), Items())}
+    assert "Bei Spiel GmbH" in names
+    assert not names & {"Firmenname Bei Spiel GmbH", "Überweisung"}
+    described = {name.text: features for name, features in case_of(typed_reading(form)).named}
+    assert (described["Bei Spiel GmbH"]["name_label"], described["Bei Spiel GmbH"]["tail"]) == (1.0, 0.0)
+
+
+TWO_DAYS = """
+Nordlicht Handel GmbH
+Rechnung Nr. {number} vom 30.10.2025
+
+Beratung                                 1      100,00          100,00
+                                         Gesamtbetrag           100,00
+
+Zahlbar ohne Abzug bis 20.11.2025{discount}
+"""
+
+
+def test_doubts_about_a_due_date_and_a_number_are_left_with_the_value() -> None:
+    plain = read_invoice(typed_reading(TWO_DAYS.format(number="210111", discount="")))
+    doubtful = read_invoice(
+        typed_reading(TWO_DAYS.format(number="210111 mit LV", discount="\nZahlbar mit 2% Skonto bis 14.11.2025"))
+    )
+    for found, doubt in ((plain, 0.0), (doubtful, 1.0)):
+        assert value(found, "due_date") == "2025-11-20"
+        assert found.fields["due_date"].signals["either"] == doubt
+        assert value(found, "invoice_number") == "210111"
+        assert found.fields["invoice_number"].signals["open"] == doubt

@@ -143,3 +143,11 @@ def test_a_model_is_fitted_from_labelled_invoices_and_reads_like_the_weights_by_
     assert fit_invoices(documents[:2]).rankers == {}
     found = read_invoice(PAGES[0].reading, model)
     assert Decimal(found.fields["total"].value) == Decimal(PAGES[0].says["total"])
+
+
+@pytest.mark.parametrize(
+    "terms", ["Please pay within 45 days.", "Please pay within 14 business days", "Please pay within 2 weeks"]
+)
+def test_days_within_which_to_pay_are_no_amount(terms: str) -> None:
+    page = f"Nordlicht Ltd\nInvoice no. 4711\n\nWork            1   100.00   100.00\nTotal   100.00\n\n{terms}"
+    assert value(read_invoice(typed_reading(page)), "amount_due") == "100.00"

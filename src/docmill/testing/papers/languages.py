@@ -1,4 +1,8 @@
-"""How invoices are worded, and how amounts and dates are written, in several languages and countries."""
+"""How invoices are worded, and how amounts and dates are written, in several languages and countries.
+
+On purpose not the vocabulary of the local reader, though words repeat: papers made from the reader's own list would
+prove only that it knows its list.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

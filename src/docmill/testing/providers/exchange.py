@@ -1,4 +1,7 @@
-"""What a stand-in is asked, and what it can do about it; the same for all providers."""
+"""What a stand-in is asked, and what it can do about it; the same for all providers.
+
+What providers answer is spelled out in each dialect, alike or not: one may change its wire format without the others.
+"""
 
 import base64
 import binascii

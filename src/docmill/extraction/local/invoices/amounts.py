@@ -13,6 +13,7 @@ from decimal import Decimal
 from itertools import combinations, islice
 from math import log
 from operator import itemgetter
+from typing import NamedTuple
 
 from docmill.extraction.local.invoices.items import Items
 from docmill.extraction.local.invoices.paper import Option, Paper, meanings
@@ -30,6 +31,11 @@ _TAX_OF = re.compile(
     r"\b(?:mwst|ust|umsatzsteuer|vat|tva|btw|iva|gst|moms|tax)\b\W*\d|\d\s?%\W*(?:mwst|ust|vat|tva|btw)"
 )
 """The row of a tax, whatever it is on: `Versandkosten USt. 19 %`."""
+_TIME = re.compile(
+    r"\W*(?:calendar |business |working |kalender|werk)?(?:days?|tage?n?|jours?|giorni|dias?|dagen|dagar|weeks?|wochen|"
+    r"semaines?|weken|months?|monate?n?|mois|mesi|meses|maanden)\b"
+)
+"""What follows a number that is no amount: `pay within 45 days`."""
 _BASE_OF = re.compile(r"%\W*(?:\w+\W+)?(?:auf|on|of|von|aus|sur|de|su|van|over)\W*$")
 """Before what is taxed: `19 % USt. auf`."""
 KEPT = 7
@@ -43,6 +49,15 @@ class Money:
     number: Number
     means: Mapping[str, float]
     in_items: bool
+
+
+class Look(NamedTuple):
+    """An amount, as written, how often it is, and the features that do not depend on what it is taken for."""
+
+    money: Money
+    value: str
+    repeats: float
+    features: Mapping[str, float]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +79,7 @@ def money_in(paper: Paper, items: Items) -> list[Money]:
     """Everything that is written as an amount, or called one."""
     found = []
     for number in paper.numbers:
-        if number.percent:
+        if number.percent or (not number.money and _TIME.match(plain(number.cell.text[number.end :]))):
             continue
         means = meanings(AMOUNT_LABELS, paper.labels(number.cell, number.start, number.end))
         named = max((means.get(meaning, 0.0) for meaning in MEANING.values()), default=0.0)
@@ -78,23 +93,16 @@ def _item_rows(items: Items) -> set[int]:
     return {row for item in items.items for row in item.rows}
 
 
-def options(paper: Paper, items: Items, money: Sequence[Money], field: str) -> list[Option]:
-    """Candidates of one field."""
-    meaning = MEANING[field]
+def looks_of(paper: Paper, items: Items, money: Sequence[Money]) -> list[Look]:
+    """What is the same of each amount whichever of the four it may be."""
     counts = Counter(abs(each.number.value) for each in money)
     largest = max((abs(each.number.value) for each in money if not each.in_items), default=Decimal(0))
     first = min(items.rows, default=0)
     found = []
     for each in money:
         number = each.number
-        own = each.means.get(meaning, 0.0)
-        rival = max((sure for name, sure in each.means.items() if name != meaning), default=0.0)
         value = abs(number.value)
         features = {
-            "label": own,
-            "label_strong": float(own >= 0.75),
-            "rival": rival,
-            "rival_stronger": float(rival > own),
             "unlabelled": float(not each.means),
             "repeats": min(log(counts[value]), 2.0),
             "in_items": float(each.in_items),
@@ -108,14 +116,33 @@ def options(paper: Paper, items: Items, money: Sequence[Money], field: str) -> l
             "large_type": min(number.cell.height / paper.sheet.height, 2.5) - 1.0,
             "total_label": each.means.get("total", 0.0),
         }
+        found.append(Look(each, money_text(number.value), float(counts[value]), features))
+    return found
+
+
+def options(looks: Sequence[Look], field: str) -> list[Option]:
+    """Candidates of one field."""
+    meaning = MEANING[field]
+    found = []
+    for each, value, repeats, shared in looks:
+        number = each.number
+        own = each.means.get(meaning, 0.0)
+        rival = max([sure for name, sure in each.means.items() if name != meaning], default=0.0)
+        features = {
+            "label": own,
+            "label_strong": float(own >= 0.75),
+            "rival": rival,
+            "rival_stronger": float(rival > own),
+            **shared,
+        }
         features["prior"] = prior(field, features)
         found.append(
             Option(
-                value=money_text(number.value),
+                value=value,
                 raw=number.text,
                 spans=(),
                 features=features,
-                signals={"label": own, "repeats": float(counts[value])},
+                signals={"label": own, "repeats": repeats},
                 tokens=number.tokens,
                 page=number.cell.page,
             )
@@ -149,13 +176,16 @@ def choose(
         [_rated(net, levy, rates) if net is not None and levy is not None else False for _, _, levy in taxes]
         for _, _, net in subtotals
     ]
+    units = Units.of([value for _, _, value in (*totals, *subtotals, *taxes)], sides)
+    nets, levies = ([units.whole(value) for _, _, value in some] for some in (subtotals, taxes))
     results: list[tuple[float, tuple[Option | None, ...], bool, bool]] = []
-    for total, total_score, whole in totals:
-        for (subtotal, subtotal_score, net), rated_by in zip(subtotals, pairs, strict=True):
-            for (tax, tax_score, levy), by_rate in zip(taxes, rated_by, strict=True):
-                score = total_score + subtotal_score + tax_score
-                bonus, adds_up, rated = _agreement(net, levy, whole, by_rate, sides)
-                results.append((score + bonus, (subtotal, tax, total), adds_up, rated))
+    for total, total_score, gross in totals:
+        whole = units.whole(gross)
+        for (subtotal, subtotal_score, _), net, rated_by in zip(subtotals, nets, pairs, strict=True):
+            so_far = total_score + subtotal_score
+            for (tax, tax_score, _), levy, by_rate in zip(taxes, levies, rated_by, strict=True):
+                bonus, adds_up, rated = _agreement(net, levy, whole, by_rate, units)
+                results.append((so_far + tax_score + bonus, (subtotal, tax, total), adds_up, rated))
     results.sort(key=_POINTS, reverse=True)
     points, (subtotal, tax, total), adds_up, rated = results[0]
     chosen = {name: option for name, option in zip(FIELDS, (subtotal, tax, total), strict=False) if option is not None}
@@ -212,10 +242,32 @@ def _rated(net: Decimal, levy: Decimal, rates: set[Decimal]) -> bool:
     return bool(levy) and any(abs(net * rate / 100 - levy) <= _NEAR for rate in rates)
 
 
+class Units(NamedTuple):
+    """Amounts as whole numbers of their smallest digit: as exact as decimals, and compared in half the time."""
+
+    places: int
+    cent: int
+    """The tolerance `CENT`."""
+    sides: tuple[int, ...]
+    """Discounts and charges that a total may hold besides."""
+
+    @classmethod
+    def of(cls, values: Sequence[Decimal | None], sides: set[Decimal]) -> "Units":
+        """Fine enough for these values."""
+        digits = [value.as_tuple().exponent for value in (*values, *sides) if value is not None]
+        places = max([3, *(-exponent for exponent in digits if isinstance(exponent, int))])
+        units = cls(places, int(CENT.scaleb(places)), ())
+        return units._replace(sides=tuple(int(side.scaleb(places)) for side in sides))
+
+    def whole(self, value: Decimal | None) -> int | None:
+        return None if value is None else int(value.scaleb(self.places))
+
+
 def _agreement(
-    net: Decimal | None, levy: Decimal | None, whole: Decimal | None, rated: bool, sides: set[Decimal]
+    net: int | None, levy: int | None, whole: int | None, rated: bool, units: Units
 ) -> tuple[float, bool, bool]:
     """What three amounts that are chosen together say about each other."""
+    _, cent, sides = units
     if whole is None:
         return 0.0, False, False
     if net is None:
@@ -223,16 +275,16 @@ def _agreement(
     if levy is None:
         if net == whole:
             return 1.0, False, False
-        if any(abs(net + side - whole) <= CENT for side in sides):
+        if any(abs(net + side - whole) <= cent for side in sides):
             return 2.0, False, False
         return (-1.5 if abs(net) > abs(whole) else -0.5), False, False
-    if abs(net + levy - whole) <= CENT:
+    if abs(net + levy - whole) <= cent:
         if levy == 0 and net == whole:
             return 1.5, True, rated
         return 4.0 + rated, True, rated
-    if sides and any(abs(net + levy + side - whole) <= CENT for side in sides if abs(side) != abs(levy)):
+    if sides and any(abs(net + levy + side - whole) <= cent for side in sides if abs(side) != abs(levy)):
         return 3.5 + rated, False, rated
-    if abs(whole - net) <= CENT and abs(levy) < abs(whole):
+    if abs(whole - net) <= cent and abs(levy) < abs(whole):
         # Prices that include the tax.
         return 0.5, False, rated
     return -1.0 + rated, False, rated

@@ -42,6 +42,8 @@ def options(paper: Paper, items: Items, field: str) -> list[Option]:
     found = []
     labelled = [_means(paper, span) for span in paper.dates]
     early = {span.value for span, means in zip(paper.dates, labelled, strict=True) if means.get("discount", 0.0) >= 0.5}
+    # Where an earlier day earns a discount there are two by which to pay, and people write down one or the other.
+    signals = {"either": float(bool(early))} if field == "due_date" else {}
     for index, (span, means) in enumerate(zip(paper.dates, labelled, strict=True)):
         if span.value in early:
             # Whoever pays by then may deduct something: not the day by which to pay.
@@ -73,7 +75,7 @@ def options(paper: Paper, items: Items, field: str) -> list[Option]:
                 raw=span.text,
                 spans=(),
                 features=features,
-                signals={"label": own, "repeats": float(counts[span.value])},
+                signals=signals | {"label": own, "repeats": float(counts[span.value])},
                 tokens=span.tokens,
                 page=span.cell.page,
             )

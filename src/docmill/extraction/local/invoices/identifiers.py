@@ -52,7 +52,7 @@ def options(paper: Paper, items: Items) -> list[Option]:
                 raw=" ".join(token.text for token in tokens),
                 spans=(),
                 features=features,
-                signals={"label": own, "repeats": float(counts[value])},
+                signals={"label": own, "repeats": float(counts[value]), "open": _open(paper, cell, tokens[-1])},
                 tokens=tokens,
                 page=cell.page,
             )
@@ -70,7 +70,7 @@ def _places(paper: Paper) -> Iterator[tuple[Cell, tuple[Token, ...], str, list[L
         for index, token in enumerate(cell.tokens):
             start, end = at, at + len(token.text)
             at = end + 1
-            if any(span.start < end and start < span.end for span in spans):
+            if spans and any(span.start < end and start < span.end for span in spans):
                 continue
             text = token.text
             head = ""
@@ -86,6 +86,15 @@ def _places(paper: Paper) -> Iterator[tuple[Cell, tuple[Token, ...], str, list[L
             if not any(map(str.isdigit, text)) or not _IDENTIFIER.fullmatch(text) or len(text) > 40:
                 continue
             yield cell, tokens, text, _labels(paper, cell, start, end, head)
+
+
+def _open(paper: Paper, cell: Cell, last: Token) -> float:
+    """Whether words follow that may belong to it: `210111 mit LV vom 30.05.2026`. One word before a date does not."""
+    place = cell.tokens.index(last) + 1
+    start = sum(len(token.text) + 1 for token in cell.tokens[:place])
+    end = min((span.start for span in paper.dates_of.get(id(cell), ()) if span.start >= start), default=len(cell.text))
+    words = sum(any(map(str.isalpha, word)) for word in cell.text[start:end].split())
+    return float(words >= 2)
 
 
 def _labels(paper: Paper, cell: Cell, start: int, end: int, head: str) -> list[Label]:

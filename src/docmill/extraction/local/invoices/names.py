@@ -152,7 +152,8 @@ def _two_lines(paper: Paper, name: Name) -> Name | None:
         return None
     other = below[0]
     first, second = plain(name.text), other.text.strip(_EDGES)
-    if name.prefix or is_label(first) or PREPOSITION.match(first) or DEPARTMENT.search(first):
+    labelled = name.prefix or name.cell.text.rstrip().endswith(":")
+    if labelled or is_label(first) or PREPOSITION.match(first) or DEPARTMENT.search(first):
         return None
     if not _is_name(second) or _DIGIT.search(second) or ":" in second:
         return None

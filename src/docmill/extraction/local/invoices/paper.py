@@ -80,7 +80,7 @@ class Paper:
         known = self._values.get(id(cell))
         if known is None:
             spans: list[Number | DateSpan] = [*self.numbers_of.get(id(cell), ()), *self.dates_of.get(id(cell), ())]
-            held = sum(span.end - span.start for span in spans)
+            held = sum([span.end - span.start for span in spans])
             known = self._values[id(cell)] = held >= 0.6 * len(cell.text)
         return known
 
@@ -147,6 +147,7 @@ class Paper:
         """The heading of the column, or the line above: through other values of the column, if need be."""
         tokens = cell.slice(start, end)
         left, right = tokens[0].left, tokens[-1].right
+        values = self._values
         through = 0
         for row in reversed(self.sheet.rows[max(0, cell.row - 40) : cell.row]):
             if row[0].page != cell.page:
@@ -156,7 +157,8 @@ class Paper:
                     break
             else:
                 continue
-            if self.is_value(head):
+            known = values.get(id(head))
+            if self.is_value(head) if known is None else known:
                 through += 1
                 continue
             if not head.worded:

@@ -7,6 +7,7 @@ from functools import lru_cache
 from docmill.extraction.local.invoices.names import Name, is_label
 from docmill.extraction.local.invoices.paper import Option, Paper
 from docmill.extraction.local.invoices.party_words import (
+    ADDRESS,
     BUYER,
     CONTACT,
     CONTACT_PERSON,
@@ -37,7 +38,8 @@ def domains(paper: Paper) -> dict[str, list[Cell]]:
         for match in re.finditer(r"(?:@|www\.|https?://(?:www\.)?)([\w-]+(?:\.[\w-]+)+)", cell.text.casefold()):
             parts = match[1].split(".")
             root = parts[-2] if len(parts[-2]) > 3 or len(parts) < 3 else parts[-3]
-            if root not in FREE_MAIL:
+            # `seller.com` says as little as `example.com`.
+            if root not in FREE_MAIL and not is_label(root):
                 found.setdefault(letters(root), []).append(cell)
     return found
 
@@ -68,6 +70,7 @@ def describe(paper: Paper, names: Sequence[Name]) -> list[tuple[Name, Mapping[st
     size = paper.sheet.height
     first_row = min((name.cell.row for name in names), default=0)
     tails = {id(name.tail) for name in names if name.tail is not None}
+    towns = {town for cell in paper.sheet.cells if (town := _town(cell.text))}
     found: list[tuple[Name, Mapping[str, float]]] = []
     for name, key in zip(names, keys, strict=True):
         around = _around(paper, name)
@@ -96,7 +99,8 @@ def describe(paper: Paper, names: Sequence[Name]) -> list[tuple[Name, Mapping[st
             "sentence": float(len(name.text.split()) > 5 and not LEGAL.search(name.text)),
             "lower": float(name.text[:1].islower() and "." not in name.text),
             "address": float(
-                bool(POSTCODE.search(name.text) or STREET.search(name.text)) and not LEGAL.search(name.text)
+                bool(POSTCODE.search(name.text) or STREET.search(name.text) or key in towns)
+                and not LEGAL.search(name.text)
             ),
             "person": float(bool(PERSON.match(flat))),
             "two_lines": float(name.lines == 2),
@@ -198,7 +202,7 @@ def _around(paper: Paper, name: Name) -> dict[str, float]:
 @lru_cache(maxsize=4096)
 def _role(text: str) -> str | None:
     """What a label says about the name beside it."""
-    if len(text) > 45 or REFERENCE.search(text):
+    if len(text) > 45 or (REFERENCE.search(text) and not ADDRESS.search(text)):
         return None
     if text.strip(" :.") in _NAMED:
         return "name"
@@ -208,7 +212,9 @@ def _role(text: str) -> str | None:
     return None
 
 
-_NAMED = frozenset({"name", "nom", "firma", "company", "company name", "raison sociale", "ragione sociale"})
+_NAMED = frozenset(
+    {"name", "nom", "firma", "firmenname", "company", "company name", "raison sociale", "ragione sociale"}
+)
 _ROLES = (
     ("contact_label", CONTACT_PERSON),
     ("ship", SHIP),
@@ -225,6 +231,15 @@ def _in_address(text: str) -> tuple[bool, bool]:
 
 
 @lru_cache(maxsize=4096)
+def _town(text: str) -> str:
+    """The letters of a line that is nothing but a town and its postcode, such as `New Delhi - 110001`."""
+    if not _in_address(text)[0] or LEGAL.search(text):
+        return ""
+    words = re.findall(r"[^\W\d_]{2,}", text)
+    return letters(" ".join(words)) if 1 <= len(words) <= 3 else ""
+
+
+@lru_cache(maxsize=4096)
 def _in_company(text: str) -> tuple[bool, bool]:
     """Whether a plain line says how to reach somebody, and whether it says how a company is registered."""
     return bool(CONTACT.search(text)), bool(REGISTERED.search(text))
@@ -238,7 +253,7 @@ def _labels(paper: Paper, name: Name, over: Sequence[Cell]) -> Iterator[tuple[st
         if _role(name.prefix) is not None:
             return
     before = paper.sheet.before(cell)
-    if before:
+    if before and not _is_address(before[0]):
         yield before[0].plain, 1.0
     last = cell
     for steps, other in enumerate(over[:5]):
@@ -257,6 +272,11 @@ def _labels(paper: Paper, name: Name, over: Sequence[Cell]) -> Iterator[tuple[st
         if len(row) == 1 and row[0].left <= cell.left + 0.01 and is_label(row[0].plain.strip(" :")):
             yield row[0].plain, 0.9
             break
+
+
+def _is_address(cell: Cell) -> bool:
+    """Whether a cell is a line of somebody's address, which says nothing about the name in the next column."""
+    return ":" not in cell.text and any(_in_address(cell.text))
 
 
 def _is_sender(cell: Cell, paper: Paper) -> bool:

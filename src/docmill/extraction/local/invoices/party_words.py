@@ -38,6 +38,8 @@ REFERENCE = re.compile(
     r"refer|nummer|number|\bnr\b|\bno\b|n°|executant|service\b(?! provider)|order|commande|bestell|konto\b|steuer|"
     r"ust|tva|vat"
 )
+ADDRESS = re.compile(r"adress|address|anschrift|direccion|indirizzo")
+"""A heading that names an address is about a party, whatever references it names besides."""
 REGISTERED = re.compile(
     r"capital|siret|siren|\brcs\b|\bhr[ab]\b|handelsregister|amtsgericht|\bkvk\b|siege social|registered|"
     r"company (?:no|number|reg)|"
@@ -59,7 +61,7 @@ TITLE = re.compile(
     r"\bdate\b|datum|"
     r"original|copy|kopie|duplica|statement|\btotal|summary|sehr geehrte|dear |vielen dank|thank|bank\b|sparkasse|"
     r"iban|\bbic\b|description|"
-    r"\btax(?:able)?\b|\b[cis]gst\b|payment|zahlung|lieferschein|visualisierung|lesbarmachung|stylesheet|www\.|http|@|reference|referenz|"
+    r"\btax(?:able)?\b|\b[cis]gst\b|payment|zahlung|uberweisung|lastschrift|virement|prelevement|lieferschein|visualisierung|lesbarmachung|stylesheet|www\.|http|@|reference|referenz|"
     r"details|amount|betrag|"
     r"number|nummer|\bnr\b|powered by|geschaftsfuhrer|amtsgericht|handelsregister|registered|office|steuernummer|"
     r"ust-id|bestellung|order|"

@@ -188,5 +188,7 @@ def prior(field: str, features: Mapping[str, float]) -> float:
     """What the weights by hand make of a candidate."""
     total = 0.0
     for name, weight in PRIORS[field].items():
-        total += weight * features.get(name, 0.0)
+        # Most features of most candidates are zero.
+        if value := features.get(name):
+            total += weight * value
     return total / 5.0

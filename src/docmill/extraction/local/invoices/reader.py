@@ -54,6 +54,10 @@ class Case:
         return amounts.money_in(self.paper, self.items)
 
     @cached_property
+    def _looks(self) -> list[amounts.Look]:
+        return amounts.looks_of(self.paper, self.items, self.money)
+
+    @cached_property
     def named(self) -> list[tuple[names.Name, Mapping[str, float]]]:
         return parties.describe(self.paper, names.names_in(self.paper, self.items))
 
@@ -69,7 +73,7 @@ class Case:
             case "seller_name" | "buyer_name":
                 return parties.options(self.named, name)
             case _:
-                return amounts.options(self.paper, self.items, self.money, name)
+                return amounts.options(self._looks, name)
 
 
 def case_of(reading: Reading) -> Case:

@@ -11,7 +11,7 @@ from functools import cached_property
 from math import inf
 from statistics import median
 
-from docmill.documents.reading import Box, Page, Reading, TextSource, Word
+from docmill.documents.reading import Box, Reading, TextSource, Word
 from docmill.extraction.local.invoices.wording import plain
 from docmill.extraction.result import Evidence
 
@@ -127,7 +127,7 @@ class Sheet:
         limit = cell.top - reach * max(cell.height, self.height)
         found = []
         for row in reversed(self.rows[: cell.row]):
-            if row[0].page != cell.page or max(other.bottom for other in row) < limit:
+            if row[0].page != cell.page or max([other.bottom for other in row]) < limit:
                 break
             found += [other for other in row if other.overlaps(cell, slack) and other.bottom > limit]
         return tuple(found)
@@ -137,18 +137,19 @@ class Sheet:
         limit = cell.bottom + reach * max(cell.height, self.height)
         found = []
         for row in self.rows[cell.row + 1 :]:
-            if row[0].page != cell.page or min(other.top for other in row) > limit:
+            if row[0].page != cell.page or min([other.top for other in row]) > limit:
                 break
             found += [other for other in row if other.overlaps(cell, slack) and other.top < limit]
         return tuple(found)
 
     def before(self, cell: Cell) -> tuple[Cell, ...]:
         """Cells of the same row to the left, the nearest first."""
-        return tuple(other for other in reversed(self.rows[cell.row]) if other is not cell and other.left < cell.left)
+        row = self.rows[cell.row]
+        return tuple([other for other in reversed(row) if other is not cell and other.left < cell.left])
 
     def after(self, cell: Cell) -> tuple[Cell, ...]:
         """Cells of the same row to the right, the nearest first."""
-        return tuple(other for other in self.rows[cell.row] if other is not cell and other.left > cell.left)
+        return tuple([other for other in self.rows[cell.row] if other is not cell and other.left > cell.left])
 
 
 def sheet_of(reading: Reading) -> Sheet:
@@ -156,10 +157,10 @@ def sheet_of(reading: Reading) -> Sheet:
     rows: list[tuple[Cell, ...]] = []
     heights: list[float] = []
     for page in reading.pages:
-        lines = [[_token(word, page) for word in line.words if word.text.strip()] for line in page.lines]
+        tall = page.height / page.width if page.width else 1.0
+        lines = [[_token(word, tall) for word in line.words if word.text.strip()] for line in page.lines]
         lines = [[token for token in line if token.height > 0 and token.right > token.left] for line in lines]
         heights += [token.height for line in lines for token in line]
-        tall = page.height / page.width if page.width else 1.0
         for row in _rows([run for line in lines for run in _runs(line)]):
             number = len(rows)
             rows.append(
@@ -186,8 +187,7 @@ def evidence_of(tokens: Iterable[Token], page: int) -> tuple[Evidence, ...]:
     return tuple(Evidence(page=page, box=line[0].box.around(*(token.box for token in line[1:]))) for line in lines)
 
 
-def _token(word: Word, page: Page) -> Token:
-    tall = page.height / page.width if page.width else 1.0
+def _token(word: Word, tall: float) -> Token:
     box = word.box
     top, bottom = box.top * tall, box.bottom * tall
     return Token(

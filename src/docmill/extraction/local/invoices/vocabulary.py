@@ -168,6 +168,10 @@ NUMBERS: Sequence[tuple[str, float, str]] = (
 )  # fmt: skip
 
 
+_KEPT = 1024
+"""Labels that are remembered with what they mean: those of a few dozen documents, and of all that say the same."""
+
+
 class Reader:
     """Looks labels up in one of the tables; the surest meaning of a label weakens the others."""
 
@@ -183,7 +187,7 @@ class Reader:
         """What a plain label means, each meaning with how sure that is."""
         known = self._known.get(label)
         if known is None:
-            if len(self._known) > 4096:
+            if len(self._known) >= _KEPT:
                 self._known.clear()
             known = self._known[label] = self._meanings(label)
         return known

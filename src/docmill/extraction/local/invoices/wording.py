@@ -4,19 +4,19 @@ import unicodedata
 from functools import lru_cache
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=2048)
 def plain(text: str) -> str:
     """Lower case without accents; `ß` as `ss`, typographic dashes and quotes as plain ones."""
     text = text.casefold().translate(_PLAIN)
     if text.isascii():
         return text
-    return "".join(char for char in unicodedata.normalize("NFKD", text) if not unicodedata.combining(char))
+    return "".join([char for char in unicodedata.normalize("NFKD", text) if not unicodedata.combining(char)])
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=2048)
 def letters(text: str) -> str:
     """Only its letters and digits, to compare names that differ in spacing and punctuation."""
-    return "".join(char for char in plain(text) if char.isalnum())
+    return "".join([char for char in plain(text) if char.isalnum()])
 
 
 _PLAIN = str.maketrans(

@@ -1,0 +1,109 @@
+"""The same invoice in two files: the second is processed, told of the first, and comes to a person."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from docmill.documents.records import DocumentRecord
+from docmill.extraction.result import Check
+from docmill.extraction.same_invoice import CHECK
+from docmill.model.documents import DocumentStatus
+from docmill.model.ids import DEFAULT_ORG
+from docmill.model.people import system_principal
+from docmill.steps.document_work import DocumentWork
+from tests.contract.mailroom import Mailroom, letter, mailroom
+
+ME = system_principal(DEFAULT_ORG, "me")
+SCHEMA = """
+name: bill
+title: Bill
+fields:
+  seller_name: {type: text, labels: [Seller], threshold: 0}
+  invoice_number: {type: identifier, labels: [Invoice], threshold: 0}
+  total: {type: amount, labels: [Total], threshold: 0}
+"""
+FIRST = letter("Seller: Nordlicht GmbH\nInvoice: RE-4711\nTotal: 12.50")
+SCAN = letter("Copy\nSeller: NORDLICHT  GmbH\nInvoice: RE/4711\nTotal: 12.50")
+NEXT = letter("Seller: Nordlicht GmbH\nInvoice: RE-4712\nTotal: 12.50")
+OTHER = letter("Seller: Suedlicht GmbH\nInvoice: RE-4711\nTotal: 12.50")
+
+
+@pytest.fixture
+def room(database_url: str, tmp_path: Path) -> Iterator[Mailroom]:
+    with mailroom(database_url, tmp_path) as opened:
+        (tmp_path / "slip.yaml").write_text(SCHEMA)
+        yield opened
+
+
+def told(room: Mailroom, record: DocumentRecord) -> list[Check]:
+    found = room.app.documents.extraction(record)
+    assert found is not None
+    return [check for check in found.checks if check.name == CHECK]
+
+
+def written(room: Mailroom, record: DocumentRecord) -> dict[str, Any]:
+    path = next(path for path in room.outputs() if path.name == f"{record.id}.json")
+    saved: dict[str, Any] = json.loads(path.read_text())
+    return saved
+
+
+def test_the_second_file_names_the_first_and_comes_to_a_person(room: Mailroom) -> None:
+    (first,) = room.process(room.put("first.pdf", FIRST))
+    (second,) = room.process(room.put("scan.pdf", SCAN))
+    assert (first.status, second.status) == (DocumentStatus.COMPLETED, DocumentStatus.COMPLETED)
+    assert told(room, first) == []
+    (check,) = told(room, second)
+    assert not check.passed
+    assert first.id in check.message
+    assert "first.pdf" in check.message
+    assert written(room, second)["fields"]["invoice_number"]["failed"] == [CHECK]
+    for record, needed in ((first, False), (second, True)):
+        rows = {row.path: row for row in room.app.review.get(ME, record.id).fields}
+        assert rows["invoice_number"].needs_review is needed
+        assert rows["total"].needs_review is False
+
+
+def test_another_number_another_seller_and_the_same_bytes_are_not_told(room: Mailroom) -> None:
+    (first,) = room.process(room.put("first.pdf", FIRST))
+    for name, content in (("next.pdf", NEXT), ("other.pdf", OTHER), ("copy.pdf", FIRST)):
+        (record,) = room.process(room.put(name, content))
+        assert told(room, record) == []
+    assert told(room, first) == []
+
+
+def test_of_two_that_arrive_together_one_is_told(room: Mailroom) -> None:
+    records = room.process(room.put("first.pdf", FIRST), room.put("scan.pdf", SCAN))
+    checks = [check for record in records for check in told(room, record)]
+    assert len(checks) == 1
+    assert [record.status for record in records] == [DocumentStatus.COMPLETED] * 2
+
+
+def test_whoever_was_quicker_between_the_look_and_the_commit_is_not_overlooked(
+    room: Mailroom, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (first,) = room.process(room.put("first.pdf", FIRST))
+    looks: list[str] = []
+    look = DocumentWork.same_invoice
+
+    async def late(work: DocumentWork, org_id: str, identity: str | None, document_id: str) -> Any:
+        looks.append(document_id)
+        return None if len(looks) == 1 else await look(work, org_id, identity, document_id)
+
+    monkeypatch.setattr(DocumentWork, "same_invoice", late)
+    (second,) = room.process(room.put("scan.pdf", SCAN))
+    assert looks == [second.id, second.id]
+    assert [first.id in check.message for check in told(room, second)] == [True]
+
+
+def test_a_corrected_number_is_told_no_more(room: Mailroom) -> None:
+    room.process(room.put("first.pdf", FIRST))
+    (second,) = room.process(room.put("scan.pdf", SCAN))
+    item = room.app.review.claim(ME, second.id).id
+    room.app.review.correct(ME, item, "invoice_number", "RE-4713")
+    decided = room.app.review.approve(ME, item)
+    room.work_until(lambda: all(room.app.jobs.get(job_id).summary.status.finished for job_id in decided.job_ids))
+    assert told(room, room.app.documents.get(second.id)) == []
+    assert [check["name"] for check in written(room, second)["checks"] if check["name"] == CHECK] == []

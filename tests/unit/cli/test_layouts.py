@@ -1,0 +1,147 @@
+"""What lists, answers and figures look like in a terminal: nothing is cut without a word, and hints say what to do."""
+
+import re
+import sys
+from io import StringIO
+from pathlib import Path
+
+import pytest
+
+from docmill.bootstrap import open_app
+from docmill.cli import documents, evaluating, process, query
+from docmill.cli.documents import list_documents
+from docmill.extraction.scoring import FieldSummary, Summary
+from docmill.outputs.querying import Answer
+from docmill.settings import Settings
+from tests.contract.mailroom import letter, mailroom
+
+_COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+class Terminal(StringIO):
+    """Looks like a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def terminal(monkeypatch: pytest.MonkeyPatch, columns: int) -> Terminal:
+    """One of so many columns, in the place of the standard output."""
+    made = Terminal()
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setattr(sys, "stdout", made)
+    return made
+
+
+def lines(screen: Terminal) -> list[str]:
+    return _COLOUR.sub("", screen.getvalue()).splitlines()
+
+
+@pytest.fixture
+def waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Two documents of an installation in which nobody works."""
+    monkeypatch.setenv("DOCMILL_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("DOCMILL_DATABASE_URL", raising=False)
+    monkeypatch.chdir(tmp_path)
+    url = f"sqlite:///{tmp_path / 'home' / 'docmill.db'}"
+    with open_app(Settings(home=tmp_path / "home", database_url=url), check_schema=False) as app:
+        app.upgrade()
+    with mailroom(url, tmp_path) as room:
+        return room.submit(*(room.put(f"{name}.pdf", letter(name)) for name in ("one", "two")))
+
+
+def test_a_narrow_list_of_documents_has_short_ids_that_tell_them_apart(
+    waiting: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    screen = terminal(monkeypatch, 80)
+    assert list_documents() == 0
+    head, *rows = lines(screen)
+    assert head.split() == ["DOCUMENT", "STATUS", "FILE", "TYPE", "SURE"]
+    shown = [row.split()[0] for row in rows]
+    assert len(set(shown)) == 2
+    assert all(any(each.startswith(short) and len(short) < len(each) for each in waiting) for short in shown)
+    assert {row.split()[2] for row in rows} == {"one.pdf", "two.pdf"}
+    told = capsys.readouterr().err
+    assert "2 documents not done, and nobody works on them" in told
+    assert "docmill worker" in told
+
+
+def test_a_wide_list_of_documents_has_whole_ids_and_times(waiting: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = terminal(monkeypatch, 160)
+    assert list_documents() == 0
+    head, *rows = lines(screen)
+    assert head.split()[-1] == "CREATED"
+    assert {row.split()[0] for row in rows} == set(waiting)
+
+
+def test_a_check_is_told_to_its_end_on_as_many_lines_as_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = terminal(monkeypatch, 60)
+    message = "Subtotal and tax do not make the total. " * 3 + "Here: 1 + 2 = 4."
+    documents._print_checks([{"name": "total_adds_up", "passed": False, "message": message}])
+    first, *rest = lines(screen)
+    assert first.startswith("fail total_adds_up: ")
+    assert len(rest) >= 2
+    assert all(line.startswith("     ") and len(line) <= 60 for line in rest)
+    assert " ".join(" ".join([first, *rest]).split()) == f"fail total_adds_up: {message}"
+
+
+def test_columns_that_do_not_fit_are_left_out_by_name(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    screen = terminal(monkeypatch, 40)
+    names = ["file_name", "seller_name", "invoice_number", "total"]
+    answer = Answer(columns=tuple((name, "VARCHAR") for name in names), rows=(("x" * 30,) * 4,), complete=True)
+    query._print(answer)
+    heads = lines(screen)[0].split()
+    left = [name for name in names if name.upper() not in [head.upper() for head in heads]]
+    assert heads
+    assert left
+    assert all(len(line) <= 40 for line in lines(screen))
+    assert f"too narrow for {', '.join(left)}" in capsys.readouterr().err
+
+
+def test_an_empty_folder_is_told_with_what_is_passed_over(
+    waiting: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "empty" / ".hidden.pdf").write_bytes(letter("nobody sees it"))
+    assert process.process((str(tmp_path / "empty"),)) == 0
+    assert "No files were found there. Hidden files are passed over unless they are named." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("visible", "failed", "threshold", "told"),
+    [
+        (
+            0.975,
+            0,
+            0.9,
+            "40 documents: 97.5% of the values that can be seen on the page are right, 90.0% of all labels; "
+            "25% of the documents could pass untouched: from confidence 0.90 on, 99 % of the values that can be seen "
+            "are right.",
+        ),
+        (
+            None,
+            1,
+            None,
+            "40 documents: 90.0% of the labels are right; 1 document could not be read; "
+            "no confidence is high enough for 99 % of values to be right.",
+        ),
+    ],
+)
+def test_figures_are_told_in_words(visible: float | None, failed: int, threshold: float | None, told: str) -> None:
+    summary = Summary(
+        documents=40,
+        failed=failed,
+        exact_f1=0.9,
+        loose_mean=0.9,
+        micro=0.9,
+        micro_visible=visible,
+        by_field={"total": FieldSummary(n=40, exact=0.9, loose=0.9)},
+        by_layout={},
+        auroc=0.9,
+        ece=0.03,
+        straight_through_99=0.25,
+        threshold_99=threshold,
+    )
+    assert evaluating._told(summary) == told
