@@ -179,6 +179,26 @@ def test_entities_are_looked_up_one_by_one_before_anybody_has_counted_the_jobs(
     assert sum(node.get("Rows Removed by Join Filter", 0) for node in nodes(row[0][0]["Plan"])) == 0
 
 
+@pytest.mark.parametrize("scoped", [False, True], ids=["lane A", "lane B"])
+def test_jobs_named_by_id_are_the_only_ones_read_before_anybody_has_counted_them(
+    postgres_copy_of: PostgresCopies, tmp_path: Path, scoped: bool
+) -> None:
+    """Row-level security must not lead through all jobs of the organisation."""
+    world = World(Database(postgres_copy_of("migrated", migrate)), tmp_path)
+    new = [world.new_job(chain(1)) for _ in range(500)]
+    world.commit(Batch(submissions=new))
+    ids = [job.id for job in new[:5]]
+    removed = 0
+    with world.store.session.write():
+        if scoped:
+            world.store.session.act_for(DEFAULT_ORG)
+        for statement in (sql.LOCK_JOBS, sql.LOAD_JOBS, sql.LOAD_STEPS):
+            row = world.store.session.raw.execute(f"explain (analyze, format json) {statement}", [ids]).fetchone()
+            removed += sum(node.get("Rows Removed by Filter", 0) for node in nodes(row[0][0]["Plan"]))
+    world.close()
+    assert removed == 0
+
+
 SQLITE_STATEMENTS: dict[str, tuple[str, int]] = {
     "lock_jobs": (sqlite.LOCK_JOBS, 1),
     "load_jobs": (sqlite.LOAD_JOBS, 1),
