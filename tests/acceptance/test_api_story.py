@@ -10,9 +10,11 @@ from pathlib import Path
 
 import httpx
 import pytest
+from standardwebhooks import Webhook
 
 from docmill.client import Client, Refused
 from docmill.testing.papers import invoice_pdf
+from docmill.testing.receiver import Receiver
 from tests.acceptance.mill import PATIENCE, Mill, Running
 
 
@@ -29,7 +31,10 @@ def up(mill: Mill, *command: str) -> Iterator[tuple[Client, Running, str]]:
 
 def test_from_upload_to_export_and_back_with_the_correction_still_there(either: Mill) -> None:
     paper = invoice_pdf(3)
-    with up(either.having(DOCMILL_PLUGINS="")) as (docmill, _, _):
+    mill = either.having(DOCMILL_PLUGINS="", DOCMILL_WEBHOOKS__PRIVATE_ADDRESSES="true")
+    with Receiver() as receiver, up(mill) as (docmill, _, _):
+        wanted = {"url": receiver.url, "events": ["document.finished", "review.decided"]}
+        secret = docmill.call("POST", "/webhooks", wanted)["secret"]
         uploaded = docmill.upload(paper.content, name=paper.name)
         document = docmill.finished(uploaded["id"], within=PATIENCE)
         assert document["status"] == "completed", document
@@ -52,6 +57,13 @@ def test_from_upload_to_export_and_back_with_the_correction_still_there(either: 
         assert decision["item"]["status"] == "corrected"
         for job_id in decision["job_ids"]:
             assert docmill.job_finished(job_id, within=PATIENCE)["job"]["status"] == "COMPLETED"
+
+        told = {}
+        for message in receiver.wait_for(2, PATIENCE):
+            Webhook(secret).verify(message.body, dict(message.headers))
+            told[message.told["type"]] = message.told["data"]
+        assert told["document.finished"]["document_id"] == document["id"]
+        assert (told["review.decided"]["item_id"], told["review.decided"]["status"]) == (item["id"], "corrected")
 
         rows = json.loads(docmill.export("json"))
         assert [row["invoice_number"] for row in rows] == ["HAND-7"]
