@@ -84,7 +84,7 @@ def document_work(
 def _earlier_invoice(database: "Database", org_id: str, identity: str, document_id: str) -> tuple[str, str] | None:
     from docmill.documents.invoices import earlier
 
-    with database.read() as connection:
+    with database.scoped(org_id).read() as connection:
         return earlier(connection, org_id=org_id, identity=identity, document_id=document_id)
 
 
