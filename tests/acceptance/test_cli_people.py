@@ -119,3 +119,10 @@ def test_without_init_nothing_is_different(mill: Mill) -> None:
     assert mill("audit", "verify").err == "0 entries, no faults.\n"
     submitted = mill("jobs", "submit", "plain", "document:1", "--json")
     assert submitted.code == 0
+
+
+def test_before_init_nobody_is_let_in_and_told_why(either: Mill) -> None:
+    for words in (["keys", "create", "robot"], ["members", "invite", "bob@mill.example"]):
+        answer = either(*words)
+        assert answer.code == 1
+        assert "docmill init" in answer.err, answer

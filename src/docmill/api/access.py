@@ -20,7 +20,6 @@ from docmill.api.limiting import Limiter
 from docmill.api.problems import Unauthenticated
 from docmill.bootstrap import App
 from docmill.bootstrap.organisation import Organisation
-from docmill.model.errors import Conflict
 from docmill.model.people import Permission, Principal
 from docmill.services.jobs import Jobs
 
@@ -168,11 +167,6 @@ class Call:
     def jobs(self) -> Jobs:
         """The jobs that whoever asks may see: all, or where the settings say so their own."""
         return self.app.jobs_for(self.principal)
-
-    def check_founded(self) -> None:
-        """Refuse to let people or keys into an organisation that nobody has founded; it works without them."""
-        if not any(each.id == self.org.id for each in self.app.organisations.list()):
-            raise Conflict("Nobody has founded this organisation yet. Run `docmill init`, then let others in.")
 
 
 async def _call(request: Request) -> Call:

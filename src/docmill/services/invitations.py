@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Row, insert, update
+from sqlalchemy import Connection, Row, insert, select, update
 
-from docmill.db.tables import invitations
-from docmill.model.errors import InvalidInput
+from docmill.db.tables import invitations, organisations
+from docmill.model.errors import Conflict, InvalidInput
 from docmill.model.ids import new_id
 from docmill.model.people import Role
 from docmill.people.secrets import INVITATION, hashed, new_secret
@@ -46,6 +46,12 @@ def checked_name(name: str, field: str) -> str:
     if not 0 < len(name) <= _NAME or not name.isprintable():
         raise InvalidInput(f"A name has 1 to {_NAME} characters, and none that cannot be shown.", field=field)
     return name
+
+
+def check_founded(connection: Connection, org_id: str) -> None:
+    """Refuse to let people or keys into an organisation that nobody has founded; it works without them."""
+    if connection.execute(select(organisations.c.id).where(organisations.c.id == org_id)).first() is None:
+        raise Conflict("Nobody has founded this organisation yet. Run `docmill init`, then let others in.")
 
 
 def invite(

@@ -15,7 +15,7 @@ from docmill.model.ids import DEFAULT_ORG, canonical_id, new_id
 from docmill.model.people import PERMISSIONS, Permission, Principal, Role, may_grant
 from docmill.people.audit import record
 from docmill.people.secrets import HINT, KEY, hashed, new_secret
-from docmill.services.invitations import checked_name
+from docmill.services.invitations import check_founded, checked_name
 
 _SUBJECT = "api_key"
 _SEEN = timedelta(minutes=1)
@@ -112,6 +112,7 @@ class Keys:
             raise InvalidInput("A key expires in the future.", field="expires_in")
         token = new_secret(KEY)
         with self._database.write() as connection:
+            check_founded(connection, self._org_id)
             now = database_now(connection)
             made = ApiKey(
                 id=new_id(),

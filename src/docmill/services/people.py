@@ -17,7 +17,7 @@ from docmill.model.errors import Conflict, Forbidden, NotFound
 from docmill.model.ids import DEFAULT_ORG, canonical_id
 from docmill.model.people import Permission, Principal, Role, may_grant
 from docmill.people.audit import record
-from docmill.services.invitations import INVITED_FOR, Invitation, checked_email, invitation, invite
+from docmill.services.invitations import INVITED_FOR, Invitation, check_founded, checked_email, invitation, invite
 
 MEMBER = "member"
 
@@ -67,6 +67,7 @@ class People:
         _check_grant(principal, role)
         email = checked_email(email)
         with self._writing() as connection:
+            check_founded(connection, self._org_id)
             if connection.execute(self._members().where(users.c.email == email)).first() is not None:
                 raise Conflict(
                     f"{email} is a member already. `docmill members role` changes what they may do.", email=email

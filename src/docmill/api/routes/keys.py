@@ -47,7 +47,6 @@ def create_key(body: NewKey, call: Acting, creating: Creating) -> Response:
     """Make a key; it cannot be asked for again."""
 
     def work() -> KeyMade:
-        call.check_founded()
         key, token = call.org.keys.create(
             call.principal,
             body.name,

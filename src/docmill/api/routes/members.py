@@ -89,7 +89,6 @@ def invite(body: NewMember, call: Acting, creating: Creating) -> Response:
     """Invite somebody; the token leads them in, and is not told again."""
 
     def work() -> Invited:
-        call.check_founded()
         invitation, token = call.org.people.invite(call.principal, body.email, body.standing)
         return Invited(invitation=invitation, token=token)
 
