@@ -80,6 +80,45 @@ def test_of_many_with_one_key_at_once_one_creates(served: Served) -> None:
     assert len(served.send("GET", f"{API}/jobs").json()["items"]) == 1
 
 
+def test_long_keys_that_begin_the_same_name_two_things(served: Served) -> None:
+    with served.client() as client:
+        first = client.upload(PDF, name="a.pdf", key="k" * 254 + "1")
+        assert client.upload(PDF + b"x", name="a.pdf", key="k" * 254 + "2")["id"] != first["id"]
+
+
+def test_with_a_key_content_that_cannot_be_stored_is_refused(served: Served) -> None:
+    body = stored(served)
+    for wrong in ("1" + "0" * 30, r'"\ud800"'):
+        text = f'{{"template": "plain", "entity": "document:7", "metadata": {{"a": {wrong}}}}}'
+        headers = {"Idempotency-Key": "k-4", "Content-Type": "application/json"}
+        problem(served.send("POST", f"{API}/jobs", content=text, headers=headers), 422, "invalid_input")
+    # The order of keys is no content.
+    for metadata in ({"a": 1, "b": 2}, {"b": 2, "a": 1}):
+        answer = served.send(
+            "POST", f"{API}/jobs", json={**body, "metadata": metadata}, headers={"Idempotency-Key": "k-4"}
+        )
+        assert answer.status_code == 201, answer.text
+
+
+def test_of_many_edits_of_one_version_at_once_one_is_taken(served: Served) -> None:
+    stored(served)
+    served.send("PUT", f"{API}/prompts/Ask", json={"text": "Zero"}, headers={"If-Match": "*"})
+
+    def put(number: int) -> tuple[int, int]:
+        named = PLAIN.replace("FinishProcessing}", f"FinishProcessing, display_name: End {number}}}")
+        bodies = {"templates/plain": named, "prompts/Ask": f"Number {number}"}
+        first, second = (
+            served.send("PUT", f"{API}/{path}", json={"text": text}, headers={"If-Match": '"1"'}).status_code
+            for path, text in bodies.items()
+        )
+        return first, second
+
+    with ThreadPoolExecutor(12) as pool:
+        answers = list(pool.map(put, range(12)))
+    for of_one in zip(*answers, strict=True):
+        assert sorted(of_one) == [200] + 11 * [412]
+
+
 def test_an_edit_names_what_it_was_made_from(served: Served, desk: Desk) -> None:
     item_id = desk.slip(extraction(number="7", total="10.00"))
     looked = served.send("GET", f"{API}/review/items/{item_id}")

@@ -11,7 +11,7 @@ from docmill.db.database import Database
 from docmill.db.tables import job_events
 from docmill.model.errors import InvalidInput
 from docmill.model.ids import DEFAULT_ORG, new_id
-from docmill.services.feed import OVERLAP, Feed, Follower, Place
+from docmill.services.feed import Feed, Follower, Place
 
 
 class Wire:
@@ -45,6 +45,30 @@ def test_an_event_that_commits_late_is_heard_all_the_same_and_once(wire: Wire) -
     late = wire.happen(wire.now + timedelta(seconds=1))
     assert [event.job_id for event in follower.news()] == [late]
     assert not follower.news()
+
+
+def test_an_event_of_a_transaction_that_stood_long_is_heard_too(wire: Wire) -> None:
+    """However much happened meanwhile: the server bears a transaction that stands for `patience` seconds."""
+    follower = Follower(wire.feed, None, start=wire.now - timedelta(hours=1))
+    busy = [wire.happen(wire.now - timedelta(seconds=40 - each)) for each in range(41)]
+    assert [event.job_id for event in follower.news()] == busy
+    late = wire.happen(wire.now - timedelta(seconds=wire.database.patience - 1))
+    assert [event.job_id for _ in range(16) for event in follower.news()] == [late]
+    again = Follower(wire.feed, Place.read(wire.feed.since(wire.now, 1)[0].id), start=wire.now)
+    assert late in [event.job_id for event in again.news()]
+
+
+def test_what_commits_late_behind_a_full_look_is_heard(wire: Wire) -> None:
+    rows = [
+        {"job_id": new_id(), "version": 1, "org_id": DEFAULT_ORG, "at": at, "data": {}, "hash": b""}
+        for at in (wire.now + timedelta(milliseconds=each) for each in range(1200))
+    ]
+    with wire.database.scoped(DEFAULT_ORG).write() as connection:
+        connection.execute(insert(job_events), rows)
+    follower = Follower(wire.feed, None, start=wire.now)
+    assert sum(len(follower.news()) for _ in range(4)) == len(rows)
+    late = wire.happen(wire.now + timedelta(milliseconds=1))
+    assert [event.job_id for _ in range(16) for event in follower.news()] == [late]
 
 
 def test_more_than_one_look_holds_is_heard_in_order(wire: Wire) -> None:
@@ -81,7 +105,7 @@ def test_after_an_interruption_nothing_is_missing(wire: Wire) -> None:
     # What comes twice is of the last seconds, and not the last event itself.
     assert heard[4].job_id not in told
     repeated = [event for event in heard[:4] if event.job_id in told]
-    assert all(event.at >= heard[4].at - OVERLAP for event in repeated)
+    assert all(event.at >= heard[4].at - wire.feed.overlap for event in repeated)
 
 
 @pytest.mark.parametrize("text", ["", "x", "1-2-3", "9" * 40, f"1-{'x' * 36}-1"])

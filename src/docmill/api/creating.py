@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable
+from functools import cache
 from typing import Annotated, Any
 
 import orjson
@@ -10,6 +11,7 @@ from pydantic import BaseModel, TypeAdapter
 from starlette.responses import Response
 
 from docmill.api.access import Acting, Call
+from docmill.model.errors import InvalidInput
 from docmill.services.replies import Reply
 
 Key = Annotated[
@@ -36,7 +38,11 @@ class Once:
     @property
     def derived_key(self) -> str | None:
         """Names what is created, should this process die before the answer is stored."""
-        return None if self._key is None else f"{self._call.principal.id} {self._route} {self._key}"[:255]
+        if self._key is None:
+            return None
+        # Hashed whole: cut off, two long keys would name the same.
+        parts = (self._call.principal.id, self._route, self._key)
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
     def once(
         self,
@@ -49,25 +55,42 @@ class Once:
         """The answer to this request; of the first time, if it is not the first. `secret` is told only then."""
         if self._key is None:
             return _response(Reply(status=status, body=_json(work())), again=False)
-        content = orjson.dumps(said.model_dump() if isinstance(said, BaseModel) else said, default=str)
-        digest = hashlib.sha256(self._route.encode() + b"\0" + content).hexdigest()
+        digest = hashlib.sha256(self._route.encode() + b"\0" + _content(said)).hexdigest()
         replies = self._call.org.replies
-        who = self._call.principal.id
-        known = replies.begin(who, self._key, digest)
-        if known is not None:
-            return _response(known, again=True)
+        turn = replies.begin(self._call.principal.id, self._key, digest)
+        if isinstance(turn, Reply):
+            return _response(turn, again=True)
         try:
             body = _json(work())
         except BaseException:
             # Nothing came of it: the same key may be used for another try.
-            replies.abandon(who, self._key)
+            replies.abandon(turn)
             raise
-        replies.finish(who, self._key, Reply(status=status, body=_masked(body, secret)))
+        replies.finish(turn, Reply(status=status, body=_masked(body, secret)))
         return _response(Reply(status=status, body=body), again=False)
 
 
+def _content(said: BaseModel | dict[str, Any]) -> bytes:
+    """What was said, in one form, whatever the order of its keys."""
+    try:
+        plain = said.model_dump() if isinstance(said, BaseModel) else said
+        return orjson.dumps(plain, default=str, option=orjson.OPT_SORT_KEYS)
+    except orjson.JSONEncodeError as error:
+        raise InvalidInput(
+            f"The body holds what cannot be stored ({error}). Write whole numbers beyond 64 bits as text, and text in "
+            "well-formed Unicode.",
+            field="body",
+        ) from error
+
+
+@cache
+def _adapter(kind: type) -> TypeAdapter[Any]:
+    """Made once: to make one takes longer than most answers."""
+    return TypeAdapter(kind)
+
+
 def _json(value: Any) -> bytes:
-    return TypeAdapter(type(value)).dump_json(value)
+    return _adapter(type(value)).dump_json(value)
 
 
 def _masked(body: bytes, secret: str | None) -> bytes:

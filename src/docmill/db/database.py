@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from sqlalchemy import Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolExhausted
 from sqlalchemy.pool import NullPool, Pool, QueuePool
 
 from docmill.db.standing import APP, ENGINE, ENTRY, KEEPER, Standing
@@ -169,16 +170,17 @@ class Database:
     def engine(self) -> Engine:
         """The pooled engine for reads and the services' writes, made at first use."""
         if self._engines.pooled is None:
-            self._engines.pooled = _sqlite_engine(self) if self.kind == "sqlite" else _postgres_engine(self, QueuePool)
+            make = _sqlite_engine if self.kind == "sqlite" else _postgres_engine
+            self._engines.pooled = make(self, QueuePool)
         return self._engines.pooled
 
     @property
     def lane_engine(self) -> Engine:
-        """Connections of their own, unpooled, tuned for batches."""
-        if self.kind == "sqlite":
-            return self.engine
+        """Connections of their own, unpooled, tuned for batches: who keeps one for long takes none from the others."""
         if self._engines.lanes is None:
-            self._engines.lanes = _postgres_engine(self, NullPool, _LANE_SETTINGS)
+            sqlite = self.kind == "sqlite"
+            lanes = _sqlite_engine(self, NullPool) if sqlite else _postgres_engine(self, NullPool, _LANE_SETTINGS)
+            self._engines.lanes = lanes
         return self._engines.lanes
 
     def session(self) -> Session:
@@ -242,6 +244,10 @@ def unavailable(database: Database) -> Iterator[None]:
     """Turn a lost or refused connection into an error that says which database and what to check."""
     try:
         yield
+    except PoolExhausted as error:
+        raise DatabaseUnavailable(
+            f"Every connection of this process to the database {database} is in use. Try again in a moment."
+        ) from error
     except Exception as error:
         if not is_connection_lost(error):
             raise
@@ -337,15 +343,15 @@ def _postgres_errors(*names: str) -> tuple[type[Exception], ...]:
     return () if errors is None else tuple(getattr(errors, name) for name in names)
 
 
-def _sqlite_engine(database: Database) -> Engine:
+def _sqlite_engine(database: Database, pool: type[Pool]) -> Engine:
     assert database.path is not None
     if not database.path.parent.is_dir():
         raise DatabaseUnavailable(
             f"The folder of the database {database} does not exist; create it or set DOCMILL_HOME to another."
         )
-    engine = create_engine(
-        database.url, poolclass=QueuePool, pool_size=4, connect_args={"check_same_thread": False, "timeout": 60}
-    )
+    limits: dict[str, Any] = {"pool_size": 4} if pool is QueuePool else {}
+    arguments = {"check_same_thread": False, "timeout": 60}
+    engine = create_engine(database.url, poolclass=pool, connect_args=arguments, **limits)
 
     @event.listens_for(engine, "connect")
     def _configure(raw: Any, _record: object) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from copy import copy
-from queue import Empty, SimpleQueue
+from queue import Empty, Full, Queue
 from threading import Event
 from typing import TypeVar
 
@@ -13,6 +13,8 @@ from docmill.engine.store import PlanSource, Store
 from docmill.model.errors import DatabaseUnavailable
 
 T = TypeVar("T")
+MOST_IDLE = 8
+"""Stores kept for the next call: after a rush of threads the others are given up."""
 _ATTEMPTS = 6
 _PAUSE = 0.1
 """Seconds before the second attempt, doubled for each after it: a server that restarts is no error to a person."""
@@ -24,7 +26,7 @@ class StorePool:
     def __init__(self, database: Database, plans: PlanSource) -> None:
         self._database = database
         self._plans = plans
-        self._idle: SimpleQueue[tuple[Store, Standing | None]] = SimpleQueue()
+        self._idle: Queue[tuple[Store, Standing | None]] = Queue(MOST_IDLE)
 
     def standing_as(self, database: Database) -> "StorePool":
         """The same connections, for whoever this view of the database stands for."""
@@ -61,8 +63,14 @@ class StorePool:
                 attempt += 1
                 work = again or work
             else:
-                self._idle.put((store, self._database.standing))
+                self._keep(store)
                 return outcome
+
+    def _keep(self, store: Store) -> None:
+        try:
+            self._idle.put_nowait((store, self._database.standing))
+        except Full:
+            store.session.close()
 
     def _take(self) -> Store:
         wanted = self._database.standing

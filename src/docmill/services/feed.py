@@ -1,8 +1,9 @@
 """What happens in an organisation, as it happens, from any moment on.
 
 Events are ordered by the moment of their transaction, and a transaction that took longer than others is committed after
-later ones were seen. So whoever follows looks back a little with every look, and leaves out what it has told already;
-after an interruption the last few seconds are told once more. Every event has an id by which they are known.
+later ones were seen. So whoever follows looks back a little with every look, now and then as far as a transaction may
+stand, and leaves out what it has told already; after an interruption so much is told once more. Every event has an id
+by which they are known.
 """
 
 import re
@@ -20,6 +21,9 @@ from docmill.model.errors import InvalidInput
 from docmill.model.ids import is_id
 
 OVERLAP = timedelta(seconds=5)
+"""How far back every look goes: nearly all transactions are shorter."""
+_FAR = 8
+"""Every so many looks go back as far as any transaction may have stood."""
 _AT_ONCE = 500
 _E = job_events.c
 _ID = re.compile(r"(\d{1,17})-([0-9a-f-]{36})-(\d{1,9})", re.ASCII)
@@ -71,6 +75,8 @@ class Feed:
     def __init__(self, database: Database, org_id: str) -> None:
         self._database = database.scoped(org_id)
         self._org_id = org_id
+        self.overlap = timedelta(seconds=database.patience) + OVERLAP
+        """How late an event may come: the server ends a transaction that stands idle for longer."""
 
     def now(self) -> datetime:
         """The moment from which somebody follows who wants nothing of what was."""
@@ -99,21 +105,33 @@ class Follower:
 
     def __init__(self, feed: Feed, after: Place | None, *, start: datetime) -> None:
         self._feed = feed
-        self._from = start if after is None else after.at - OVERLAP
+        self._floor = start if after is None else after.at - feed.overlap
+        self._from = self._last = self._floor
         self._told: dict[str, datetime] = {} if after is None else {str(after): after.at}
         self._most = _AT_ONCE
+        self._looks = 0
 
     def news(self) -> Sequence[FeedEvent]:
         """What has not been told yet; empty: nothing for now."""
-        found = self._feed.since(self._from, self._most)
-        fresh = [event for event in found if event.id not in self._told]
-        self._told |= {event.id: event.at for event in fresh}
-        if len(found) == self._most:
+        while True:
+            found = self._feed.since(self._from, self._most)
+            fresh = [event for event in found if event.id not in self._told]
+            self._told |= {event.id: event.at for event in fresh}
+            if found:
+                self._last = max(self._last, found[-1].at)
+            if len(found) < self._most:
+                self._look_back()
+                return fresh
             # More than one look holds: go on from its end. Were all of one moment, the next look is wider.
             self._most = _AT_ONCE if found[-1].at > self._from else 2 * self._most
             self._from = found[-1].at
-        elif found:
-            self._most = _AT_ONCE
-            self._from = max(self._from, found[-1].at - OVERLAP)
-        self._told = {name: at for name, at in self._told.items() if at >= self._from}
-        return fresh
+            if fresh:
+                return fresh
+
+    def _look_back(self) -> None:
+        """The end is reached; the next look begins before it."""
+        self._most = _AT_ONCE
+        self._looks += 1
+        farthest = max(self._floor, self._last - self._feed.overlap)
+        self._from = farthest if self._looks % _FAR == 0 else max(self._floor, self._last - OVERLAP)
+        self._told = {name: at for name, at in self._told.items() if at >= farthest}

@@ -7,10 +7,9 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Response
 from pydantic import Field
 
-from docmill.api.access import Acting, Call, Guarded, allowed
+from docmill.api.access import Acting, Guarded, allowed
 from docmill.api.etags import Seen, etag, must_be
 from docmill.api.shapes import Name, Text, Version, Wire
-from docmill.model.errors import NotFound
 from docmill.model.people import Permission
 from docmill.prompts.store import Prompt, PromptVersion
 from docmill.prompts.syntax import PromptFault, check
@@ -81,19 +80,15 @@ def get_prompt(name: Name, call: Acting, response: Response) -> Prompt:
 @allowed(Permission.PROMPTS_WRITE)
 def put_prompt(name: Name, body: PromptText, call: Acting, response: Response, seen: Seen) -> PromptStored:
     """Store it as the newest version of one's own, unless that says the same. `If-Match: *` for a new one."""
-    if seen is not None:
-        must_be(_current(call, name), seen)
-    stored = call.org.prompts.put(name, body.text, description=body.description, created_by=call.principal.id)
+    stored = call.org.prompts.put(
+        name,
+        body.text,
+        description=body.description,
+        created_by=call.principal.id,
+        onto=lambda newest: must_be(newest, seen),
+    )
     etag(response, stored.prompt.version)
     return PromptStored(prompt=stored.prompt, new=stored.new)
-
-
-def _current(call: Call, name: str) -> int | None:
-    try:
-        found = call.org.prompts.get(name)
-    except NotFound:
-        return None
-    return None if found.shared else found.version
 
 
 @routes.get("/{name}/versions")

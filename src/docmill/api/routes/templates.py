@@ -10,7 +10,7 @@ from pydantic import Field
 from docmill.api.access import Acting, Call, Guarded, allowed
 from docmill.api.etags import Seen, etag, must_be
 from docmill.api.shapes import Name, Text, Version, Wire
-from docmill.model.errors import InvalidInput, NotFound
+from docmill.model.errors import InvalidInput
 from docmill.model.people import Permission
 from docmill.services.templates import TemplateSummary, TemplateVersion, VersionSummary
 from docmill.templates.compare import Change, compare
@@ -101,18 +101,9 @@ def put_template(name: Name, body: TemplateText, call: Acting, response: Respons
         raise InvalidInput(
             f"The template calls itself {compiled.plan.name!r}, not {name!r}; make both the same.", field="body.text"
         )
-    if seen is not None:
-        must_be(_current(call, name), seen)
-    stored = call.org.templates.add(compiled)
+    stored = call.org.templates.add(compiled, onto=lambda newest: must_be(newest, seen))
     etag(response, stored.template.version)
     return TemplateStored(template=stored.template, new=stored.new)
-
-
-def _current(call: Call, name: str) -> int | None:
-    try:
-        return call.org.templates.find(name).version
-    except NotFound:
-        return None
 
 
 @routes.get("/{name}/versions")
