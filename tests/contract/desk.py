@@ -22,6 +22,7 @@ from docmill.model.people import PERMISSIONS, Principal, Role, system_principal
 from docmill.people.audit import Deed
 from docmill.review.fields import found_in
 from docmill.review.priority import place_of, standing
+from docmill.review.recording import Recorder
 from docmill.review.rows import deadlines, insert_fields
 from docmill.services.review import Review
 from docmill.services.review_base import Reading
@@ -121,6 +122,7 @@ class Desk:
         compiled = compile_template(shipped_text(OUTPUTS), catalogue=Catalogue.permissive())
         self._template = Templates(database).register(compiled).id
         self.recorded = Recorded()
+        self.recorder: Recorder = self.recorded
         self.extractions: dict[str, Extraction] = {}
         self.review = self.service()
         self.system = system_principal(DEFAULT_ORG)
@@ -137,7 +139,7 @@ class Desk:
             Reading(extraction=self.extractions.get, schema=schema),
             lambda: self._template,
             claim_for=claim_for,
-            recorder=self.recorded,
+            recorder=self.recorder,
         )
 
     def now(self) -> datetime:

@@ -61,8 +61,12 @@ def test_after_a_rush_few_stores_are_kept(database: Database) -> None:
 def test_when_all_are_in_use_the_answer_says_to_try_again(database: Database) -> None:
     impatient(database)
     with ExitStack() as held:
-        with pytest.raises(DatabaseUnavailable, match="in use") as refused:
+
+        def take_all() -> None:
             for _ in range(100):
                 held.enter_context(database.read())
+
+        with pytest.raises(DatabaseUnavailable, match="in use") as refused:
+            take_all()
         answer = answer_to("/api/v1/jobs", refused.value)
         assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")

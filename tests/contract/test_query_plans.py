@@ -317,6 +317,18 @@ def test_the_queue_of_review_is_read_by_its_indexes_however_long_it_is(waiting: 
     assert "Sort" not in {node["Node Type"] for node in found}
 
 
+def test_the_best_of_some_items_is_claimed_by_their_ids(waiting: Database) -> None:
+    about = {**REVIEW_PARAMETERS, "items": [new_id() for _ in range(64)]}
+    with waiting.write() as connection:
+        compiled = review_queue.CLAIM_BEST.compile(dialect=connection.dialect)
+        told = connection.exec_driver_sql(
+            f"explain (format json) {compiled}", {**compiled.params, **about}
+        ).scalar_one()
+    found = list(nodes(told[0]["Plan"]))
+    assert "Seq Scan" not in {node["Node Type"] for node in found}
+    assert {node["Index Name"] for node in found if "Index Name" in node} == {"pk_review_items"}
+
+
 def test_the_next_item_of_a_hundred_thousand_touches_few_pages(waiting: Database) -> None:
     with waiting.read() as connection:
         compiled = review_queue.QUEUE_HEADS.compile(dialect=connection.dialect)
