@@ -7,6 +7,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from docmill.api.problems import status_of
+from docmill.db import schema
+from docmill.engine.children import ChildDied, ChildTimedOut
+from docmill.model.errors import DocmillError
 from docmill.testing.papers import invoice_pdf
 from docmill.testing.waiting import until
 from tests.contract.served import Served
@@ -192,3 +196,16 @@ def test_a_link_to_a_file_is_refused_when_altered_or_used_otherwise(served: Serv
     problem(served.send("PUT", link, token=None, content=b"x"), 403, "link_refused")
     problem(served.send("GET", link + "x", token=None), 403, "link_refused")
     problem(served.send("GET", link.replace("expires=", "expires=9"), token=None), 403, "link_refused")
+
+
+def test_whoever_has_another_schema_is_not_ready(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    ready = served.send("GET", f"{API}/ready", token=None)
+    assert (ready.status_code, ready.json()["status"]) == (200, "ready")
+    monkeypatch.setattr(schema, "HEAD", "another")
+    answer = served.send("GET", f"{API}/ready", token=None)
+    assert (answer.status_code, answer.json()["status"]) == (503, "schema_outdated")
+
+
+@pytest.mark.parametrize("kind", [ChildDied, ChildTimedOut])
+def test_a_file_that_kills_whoever_looks_into_it_is_at_fault(kind: type[DocmillError]) -> None:
+    assert status_of(kind("The page cannot be shown.")) == 422

@@ -1,13 +1,22 @@
 """What is created is created once, and what is edited is what was looked at."""
 
+import hashlib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from itertools import count
 
 import pytest
+from sqlalchemy import select
 
 from docmill.client import Client, Refused
+from docmill.db.tables import leaving_blobs
+from docmill.model.errors import Conflict
+from docmill.model.ids import DEFAULT_ORG, new_id
 from docmill.model.people import Role
+from docmill.services import ordering
+from docmill.services.templates import Templates, TemplateVersion
+from docmill.templates.catalogue import Catalogue
 from docmill.testing.papers import invoice_pdf
 from tests.contract.desk import Desk, extraction
 from tests.contract.served import Served, somebody
@@ -58,6 +67,27 @@ def test_an_upload_with_a_key_is_one_document(served: Served) -> None:
             client.upload(PDF + b"x", name="a.pdf", key="u-1")
         assert refused.value.code == "idempotency_key_reused"
         assert len(list(client.documents())) == 1
+
+
+def test_of_two_who_send_other_bytes_for_one_document_at_once_the_second_is_told(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    org = served.app.for_org(DEFAULT_ORG)
+
+    def send(content: bytes, document_id: str) -> None:
+        with closing(org.uploads.open()) as incoming:
+            incoming.write(content)
+            org.uploads.accept(incoming, name="a.pdf", order=org.order(None, None), by="ann", document_id=document_id)
+
+    document_id = new_id()
+    send(PDF, document_id)
+    # Both had looked before either wrote.
+    monkeypatch.setattr(org.uploads, "_known", lambda *_: None)
+    with pytest.raises(Conflict):
+        send(PDF + b"x", document_id)
+    with served.app.database.as_keeper().read() as connection:
+        leaving = set(connection.execute(select(leaving_blobs.c.key)).scalars())
+    assert leaving == {hashlib.sha256(PDF + b"x").hexdigest()}
 
 
 def test_a_key_whose_request_failed_may_be_used_again(served: Served) -> None:
@@ -223,3 +253,22 @@ def test_everything_that_a_person_does_to_an_item_is_there(served: Served, desk:
         with pytest.raises(Refused) as refused:
             client.call("GET", f"/review/items/{NOWHERE}")
         assert refused.value.status == 404
+
+
+def test_the_template_of_the_outputs_is_compiled_once_until_somebody_stores_another(
+    served: Served, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled: list[str] = []
+    compiling = ordering.outputs_template
+
+    def counted(templates: Templates, catalogue: Catalogue) -> TemplateVersion:
+        compiled.append("once")
+        return compiling(templates, catalogue)
+
+    monkeypatch.setattr(ordering, "outputs_template", counted)
+    with served.client() as client:
+        for _ in range(3):
+            item_id = desk.slip(extraction(number="7", total="10.00"))
+            item = client.call("POST", f"/review/items/{item_id}/claim")
+            assert client.reject(item, "Not ours.")["item"]["status"] == "rejected"
+    assert compiled == ["once"]

@@ -100,6 +100,8 @@ STATUSES: Mapping[type[DocmillError], int] = {
 """By class; the most special one that an error is counts."""
 _BY_CODE = {"template_invalid": 422, "prompt_invalid": 422, "schema_invalid": 422, "unauthenticated": 401}
 _BY_CODE |= {"sign_in_failed": 401, "invitation_invalid": 403, "sign_in_limited": 429}
+# What a file does to the process that looks into it: the same file does it again.
+_BY_CODE |= {"child_timed_out": 422, "child_died": 422}
 _BY_CODE |= {"identity_refused": 401, "identity_provider_unreachable": 503}
 """Where importing the class would import more than its name."""
 

@@ -1,5 +1,6 @@
 """One organisation of an installation: its services, each made when it is first asked for."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -87,22 +88,35 @@ class Organisation:
         return ordered(self.app, schema, model)
 
     def _processing_template(self) -> str:
-        """The version that new documents are processed by. Compiled again only when somebody stored another."""
-        from docmill.model.errors import NotFound
+        """The version that new documents are processed by."""
         from docmill.services.ordering import processing_template
         from docmill.services.processing import TEMPLATE
 
+        policy = retry_policy(self.app.settings)
+        return self._chosen(TEMPLATE, lambda: processing_template(self.templates, self.catalogue, policy).id)
+
+    def _outputs_template(self) -> str:
+        """The version that writes the outputs of what was reviewed."""
+        from docmill.services.ordering import outputs_template
+        from docmill.services.review_decisions import OUTPUTS
+
+        return self._chosen(OUTPUTS, lambda: outputs_template(self.templates, self.catalogue).id)
+
+    def _chosen(self, name: str, choose: Callable[[], str]) -> str:
+        """The version to take. Compiled again only when somebody stored another."""
+        from docmill.model.errors import NotFound
+
         try:
-            newest = self.templates.find(TEMPLATE).id
+            newest = self.templates.find(name).id
         except NotFound:
             newest = ""
-        if newest not in self._chosen_templates:
-            chosen = processing_template(self.templates, self.catalogue, retry_policy(self.app.settings)).id
-            self._chosen_templates[newest] = self._chosen_templates[chosen] = chosen
-        return self._chosen_templates[newest]
+        if (name, newest) not in self._chosen_templates:
+            chosen = choose()
+            self._chosen_templates[name, newest] = self._chosen_templates[name, chosen] = chosen
+        return self._chosen_templates[name, newest]
 
     @cached_property
-    def _chosen_templates(self) -> dict[str, str]:
+    def _chosen_templates(self) -> dict[tuple[str, str], str]:
         return {}
 
     @cached_property
@@ -202,7 +216,6 @@ class Organisation:
     def review(self) -> "Review":
         """What people look at and decide."""
         from docmill.people.audit import AuditTrail
-        from docmill.services.ordering import outputs_template
         from docmill.services.review import Review
         from docmill.services.webhook_events import Announcing
 
@@ -210,7 +223,7 @@ class Organisation:
             self.app.database,
             self.app.bell,
             review_reading(self.app.settings, lambda: self.app.blobs),
-            lambda: outputs_template(self.templates, self.catalogue).id,
+            self._outputs_template,
             org_id=self.id,
             claim_for=self.app.settings.review.claim_for,
             recorder=Announcing(AuditTrail()),

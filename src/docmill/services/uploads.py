@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlalchemy import delete
+from sqlalchemy import delete, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -195,6 +195,10 @@ class Uploads:
         def work(store: Store) -> Outcome:
             with store.session.write() as connection:
                 insert_new(connection, [record])
+                # Whoever came with other bytes for this document at the same moment was first: the insert waited.
+                stored = select(documents.c.sha256).where(documents.c.id == record.id)
+                if connection.execute(stored).scalar() != record.sha256:
+                    raise _other_bytes(record.id)
                 transaction = store.begin()
                 outcome = transaction.run(Batch(submissions=[job]))
             store.remember(transaction.known())
@@ -205,7 +209,7 @@ class Uploads:
     def _known(self, document_id: str, key: str) -> DocumentRecord | None:
         found = self._documents.many([document_id]).get(document_id)
         if found is not None and found.sha256 != key:
-            raise Conflict(f"Document {document_id} was uploaded before, with other bytes.", document_id=document_id)
+            raise _other_bytes(document_id)
         return found
 
     def _let_go(self, key: str) -> None:
@@ -217,3 +221,7 @@ class Uploads:
     def _forget(self, record: DocumentRecord) -> None:
         with self._database.write() as connection:
             connection.execute(delete(documents).where(documents.c.id == record.id, documents.c.org_id == self._org_id))
+
+
+def _other_bytes(document_id: str) -> Conflict:
+    return Conflict(f"Document {document_id} was uploaded before, with other bytes.", document_id=document_id)

@@ -1,6 +1,6 @@
 """Whether the process lives, and whether it can do its work."""
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Response
 from pydantic import BaseModel
 
 from docmill import __version__
@@ -43,11 +43,13 @@ async def health() -> Health:
 
 @routes.get("/ready")
 @public
-def ready(app: Installation) -> Readiness:
-    """Whether requests can be served; 503 if the database is away."""
+def ready(app: Installation, response: Response) -> Readiness:
+    """Whether requests can be served; 503 if the database is away, or has not the schema of this release."""
     from docmill.db import schema
 
     current = app.revision() == schema.HEAD
+    if not current:
+        response.status_code = 503
     return Readiness(status="ready" if current else "schema_outdated", database=True, schema_current=current)
 
 
