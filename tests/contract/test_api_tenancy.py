@@ -135,7 +135,23 @@ def test_own_parent_and_foreign_child_do_not_meet(served: Served, ours: dict[str
     assert served.send("GET", f"{API}/templates/plain", token="stranger").json()["template"]["version"] == 1
     mine = served.send("POST", f"{API}/jobs", token="stranger", json={"template": "plain", "entity": "document:secret"})
     assert mine.status_code == 201
+    theirs = f"document:{ours['document_id']}"
+    one, many = {"template": "plain", "entity": theirs}, {"template": "plain", "entities": ["document:a", theirs]}
+    problem(served.send("POST", f"{API}/jobs", token="stranger", json=one), 404, "not_found")
+    problem(served.send("POST", f"{API}/batches", token="stranger", json=many), 404, "not_found")
+    assert served.send("GET", f"{API}/batches", token="stranger").json()["items"] == []
+    assert served.send("POST", f"{API}/jobs", json=one).status_code == 201
     assert served.send("POST", f"{API}/review/next/claim", token="stranger").status_code == 204
+
+
+def test_settings_and_places_of_the_installation_are_told_to_its_own_administrators_only(served: Served) -> None:
+    assert served.send("GET", f"{API}/configuration").status_code == 200
+    for token in ("viewer", "reviewer", "stranger"):
+        problem(served.send("GET", f"{API}/configuration", token=token), 403, "forbidden")
+    for token in ("owner", "stranger"):
+        nothing = served.send("GET", f"{API}/exports", token=token)
+        problem(nothing, 404, "no_outputs")
+        assert str(served.app.settings.home) not in nothing.text
 
 
 def test_events_of_another_organisation_are_not_heard(served: Served, ours: dict[str, str]) -> None:

@@ -114,7 +114,13 @@ def rows_of(table: Table, org_id: str) -> dict[str, Any]:
 
 def _filler(name: str, kind: str, table: str) -> Any:
     words = {
-        "status": {"documents": "queued", "processing_jobs": "PENDING", "review_items": "pending"}.get(table, "open"),
+        "status": {
+            "documents": "queued",
+            "processing_jobs": "PENDING",
+            "review_items": "pending",
+            "webhook_deliveries": "pending",
+        }.get(table, "open"),
+        "event": "ping",
         "severity": "info",
         "sla_state": "none",
         "outcome": "asked" if table == "ai_calls" else "received",

@@ -21,6 +21,8 @@ from docmill.api.problems import Unauthenticated
 from docmill.bootstrap import App
 from docmill.bootstrap.organisation import Organisation
 from docmill.model.people import Permission, Principal
+from docmill.services.batches import Batches
+from docmill.services.issues import Issues
 from docmill.services.jobs import Jobs
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -167,6 +169,22 @@ class Call:
     def jobs(self) -> Jobs:
         """The jobs that whoever asks may see: all, or where the settings say so their own."""
         return self.app.jobs_for(self.principal)
+
+    @property
+    def batches(self) -> Batches:
+        """Likewise."""
+        me = self.app.sees_as(self.principal)
+        if me is None:
+            return self.org.batches
+        return Batches(self.app.database, self.app.bell, self.org.id, self.app.stores, seen_by=me)
+
+    @property
+    def issues(self) -> Issues:
+        """Likewise: those that concern whoever asks."""
+        me = self.app.sees_as(self.principal)
+        if me is None:
+            return self.org.issues
+        return Issues(self.app.database, self.app.bell, self.org.id, self.app.stores, seen_by=me)
 
 
 async def _call(request: Request) -> Call:

@@ -220,9 +220,13 @@ class App:
         """The jobs that somebody sees: all, or where jobs.visibility says so their own."""
         from docmill.services.jobs import Jobs
 
-        own = self.settings.jobs.visibility == "own" and not principal.may(Permission.MEMBERS_MANAGE)
-        seen_by = principal.id if own else None
+        seen_by = self.sees_as(principal)
         return Jobs(self.database, self.bell, principal.org_id, self.stores, seen_by=seen_by)
+
+    def sees_as(self, principal: "Principal") -> str | None:
+        """By whom the jobs, batches and issues that somebody sees must be; None: by anybody."""
+        own = self.settings.jobs.visibility == "own" and not principal.may(Permission.MEMBERS_MANAGE)
+        return principal.id if own else None
 
     @cached_property
     def organisations(self) -> "Organisations":

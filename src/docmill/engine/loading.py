@@ -129,7 +129,8 @@ class Loader:
             raise PermanentError(
                 f"Nothing here can load entities of type {run.job.entity_type!r}; declare an entity_loader for it."
             )
-        return loader.function(AppliedDatabase(connection), run.job.entity_id)
+        whose = {"org_id": run.job.org_id} if loader.for_org else {}
+        return loader.function(AppliedDatabase(connection), run.job.entity_id, **whose)
 
     @staticmethod
     def _results(connection: Connection, run: StepRun) -> Mapping[str, object]:

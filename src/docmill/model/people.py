@@ -49,7 +49,8 @@ class Permission(StrEnum):
 
 _P = Permission
 _ALL = frozenset(Permission)
-_LOOK = frozenset(each for each in Permission if each.value.endswith(".read")) - {_P.AUDIT_READ, _P.MEMBERS_READ}
+_INNER = {_P.AUDIT_READ, _P.MEMBERS_READ, _P.CONFIG_READ}
+_LOOK = frozenset(each for each in Permission if each.value.endswith(".read")) - _INNER
 
 PERMISSIONS: Mapping[Role, frozenset[Permission]] = {
     Role.OWNER: _ALL,

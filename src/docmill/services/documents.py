@@ -82,6 +82,16 @@ class Documents:
         with self._database.read() as connection:
             return {record.id: record for record in _told(connection, connection.execute(query).all())}
 
+    def known(self, ids: Sequence[str]) -> set[str]:
+        """Which of these there are."""
+        query = select(documents.c.id).where(documents.c.org_id == self._org_id)
+        with self._database.read() as connection:
+            return {
+                found
+                for start in range(0, len(ids), BATCH)
+                for found in connection.execute(query.where(documents.c.id.in_(ids[start : start + BATCH]))).scalars()
+            }
+
     def without_outputs(self) -> Sequence[dict[str, object]]:
         """What is known of documents that have no outputs: they failed, or are not done yet."""
         query = views().where(documents.c.org_id == self._org_id)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from docmill.outputs.exporting import Choice, Export, ExportFormat
-from docmill.outputs.gathering import gather
+from docmill.outputs.gathering import NothingYet, gather
 from docmill.outputs.places import OutputSettings
 
 
@@ -20,7 +20,11 @@ class Exports:
     def write(self, choice: Choice, form: ExportFormat) -> Path:
         """A file with the chosen rows; whoever asked deletes it. NothingYet if there are no outputs at all."""
         file = self._workshop() / f"export-{secrets.token_hex(16)}"
-        connection = gather(self._places, self._cache)
+        try:
+            connection = gather(self._places, self._cache)
+        except NothingYet:
+            # Where the outputs would lie is nobody's business outside of this machine.
+            raise NothingYet("There are no results yet. Upload documents first.") from None
         try:
             chosen = Export(connection, choice, self._places.schema_folders)
             if form is ExportFormat.PARQUET:

@@ -25,7 +25,6 @@ from docmill.documents.records import AUTOMATIC, DocumentRecord, insert_new
 from docmill.documents.sniffing import sniff
 from docmill.engine.batch import Batch, NewJob, Outcome
 from docmill.engine.bell import Bell
-from docmill.engine.failpoints import failpoint
 from docmill.engine.store import Store
 from docmill.engine.store_pool import StorePool
 from docmill.model.errors import Conflict, DocmillError
@@ -146,7 +145,6 @@ class Uploads:
         if document_id is not None and (known := self._known(document_id, key)) is not None:
             return Uploaded(document=known, new=False)
         blob = self._blobs().adopt(incoming.file, key)
-        failpoint("upload.stored")
         with self._database.read() as connection:
             now = database_now(connection)
         found = document_id or new_id()

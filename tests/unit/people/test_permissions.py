@@ -23,7 +23,6 @@ EXPECTED = {
         "review.read",
         "issues.read",
         "exports.read",
-        "config.read",
         "analytics.read",
     },
     Role.SERVICE: {"documents.read", "documents.write", "jobs.read", "jobs.write"},

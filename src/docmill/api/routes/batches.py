@@ -11,6 +11,7 @@ from pydantic import Field
 from docmill.api.access import Acting, Guarded, allowed
 from docmill.api.creating import Creating
 from docmill.api.shapes import Cursor, Id, Limit, Page, Text, Version, Wire, page_of
+from docmill.api.submitting import check_documents, check_metadata
 from docmill.model.ids import derived_id
 from docmill.model.people import Permission
 from docmill.model.statuses import JobStatus
@@ -94,12 +95,14 @@ def shown(view: BatchView) -> BatchOut:
 @allowed(Permission.JOBS_WRITE)
 def submit(body: NewBatch, call: Acting, creating: Creating) -> Response:
     """Submit all jobs, or none."""
+    check_metadata(body.metadata)
 
     def work() -> BatchOut:
         template = call.org.templates.find(body.template, body.template_version)
+        check_documents(call, body.entities)
         jobs = [new_job(template, entity, created_by=call.principal.id, org_id=call.org.id) for entity in body.entities]
         key = creating.derived_key
-        view = call.org.batches.submit(
+        view = call.batches.submit(
             jobs,
             limit=body.limit,
             title=body.title,
@@ -121,7 +124,7 @@ def list_batches(call: Acting, cursor: Cursor = None, limit: Limit = 50) -> Page
         "batch",
         cursor,
         limit,
-        lambda before, most: call.org.batches.list(before=before, limit=most),
+        lambda before, most: call.batches.list(before=before, limit=most),
         lambda view: view.id,
     )
     return Page(items=[shown(view) for view in found], next_cursor=following)
@@ -131,7 +134,7 @@ def list_batches(call: Acting, cursor: Cursor = None, limit: Limit = 50) -> Page
 @allowed(Permission.JOBS_READ)
 def get_batch(batch_id: Id, call: Acting) -> BatchOut:
     """How it stands."""
-    return shown(call.org.batches.get(batch_id))
+    return shown(call.batches.get(batch_id))
 
 
 @routes.get("/{batch_id}/results")
@@ -149,9 +152,7 @@ def results(
         "result",
         cursor,
         limit,
-        lambda after, most: call.org.batches.results(
-            batch_id, step=step, statuses=status or (), after=after, limit=most
-        ),
+        lambda after, most: call.batches.results(batch_id, step=step, statuses=status or (), after=after, limit=most),
         lambda result: result.job_id,
     )
     return Page(items=found, next_cursor=following)
@@ -161,20 +162,20 @@ def results(
 @allowed(Permission.JOBS_WRITE)
 def change(batch_id: Id, body: BatchChange, call: Acting) -> BatchOut:
     """Let at most so many jobs be active from now on; 0 lets nothing new begin."""
-    return shown(call.org.batches.set_limit(batch_id, body.limit))
+    return shown(call.batches.set_limit(batch_id, body.limit))
 
 
 @routes.post("/{batch_id}/cancel", status_code=202)
 @allowed(Permission.JOBS_WRITE)
 def cancel(batch_id: Id, call: Acting) -> BatchOut:
     """End every unfinished job now."""
-    call.org.batches.cancel(batch_id)
-    return shown(call.org.batches.get(batch_id))
+    call.batches.cancel(batch_id)
+    return shown(call.batches.get(batch_id))
 
 
 @routes.post("/{batch_id}/retry", status_code=202)
 @allowed(Permission.JOBS_WRITE)
 def retry(batch_id: Id, body: RetryBatch, call: Acting) -> RetriedOut:
     """Run the jobs that ended so once more."""
-    retried = call.org.batches.retry(batch_id, body.statuses, keep_checkpoints=body.keep_checkpoints)
+    retried = call.batches.retry(batch_id, body.statuses, keep_checkpoints=body.keep_checkpoints)
     return RetriedOut(again=retried.again, passed_over=retried.passed_over)

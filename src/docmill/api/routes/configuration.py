@@ -8,7 +8,8 @@ from pydantic import BaseModel
 
 from docmill.api.access import Acting, Guarded, allowed
 from docmill.api.shapes import Name
-from docmill.model.errors import NotFound
+from docmill.model.errors import Forbidden, NotFound
+from docmill.model.ids import DEFAULT_ORG
 from docmill.model.people import Permission
 
 routes = APIRouter(prefix="/configuration", tags=["configuration"], route_class=Guarded)
@@ -36,8 +37,12 @@ class SchemaOut(BaseModel):
 @routes.get("")
 @allowed(Permission.CONFIG_READ)
 def configuration(call: Acting) -> list[SettingOut]:
-    """Every setting that holds."""
+    """Every setting that holds. Shown to administrators of the installation's own organisation."""
     from docmill.settings.origins import settings_now
+
+    if call.org.id != DEFAULT_ORG:
+        # Folders, hosts and buckets are the installation's, and other organisations are its guests.
+        raise Forbidden("Settings are shown to administrators of the installation's own organisation.")
 
     return [
         SettingOut(name=one.name, value=one.value, origin=one.origin.value, variable=one.variable)

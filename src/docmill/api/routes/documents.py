@@ -329,5 +329,5 @@ def reprocess(document_id: Id, body: Reprocess, call: Acting) -> Reprocessed:
     record = call.org.documents.get(document_id)
     if record.job_id is None:
         raise NotFound(f"Document {record.id} has no job; upload it again.", document_id=record.id)
-    call.org.jobs.retry(record.job_id, Retry(everything=True, keep_checkpoints=body.keep_checkpoints))
+    call.jobs.retry(record.job_id, Retry(everything=True, keep_checkpoints=body.keep_checkpoints))
     return Reprocessed(document_id=record.id, job_id=record.job_id)

@@ -65,7 +65,7 @@ def list_issues(
         "issue",
         cursor,
         limit,
-        lambda after, most: call.org.issues.list(
+        lambda after, most: call.issues.list(
             status=status,
             severity=severity,
             assigned_to=assigned_to,
@@ -89,7 +89,7 @@ def open_issue(body: NewIssue, call: Acting, creating: Creating) -> Response:
         raise InvalidInput("An issue is about an entity or about a job; name one of them.", field="body.entity")
     return creating.once(
         body,
-        lambda: call.org.issues.open(
+        lambda: call.issues.open(
             title=body.title,
             code=body.code,
             severity=body.severity,
@@ -106,14 +106,14 @@ def open_issue(body: NewIssue, call: Acting, creating: Creating) -> Response:
 @allowed(Permission.ISSUES_READ)
 def get_issue(issue_id: Id, call: Acting) -> IssueView:
     """One issue."""
-    return call.org.issues.get(issue_id)
+    return call.issues.get(issue_id)
 
 
 @routes.post("/{issue_id}/assign")
 @allowed(Permission.ISSUES_RESOLVE)
 def assign(issue_id: Id, body: IssueAssignment, call: Acting) -> IssueView:
     """Make somebody look after it, or nobody in particular."""
-    issues = call.org.issues
+    issues = call.issues
     return issues.unassign(issue_id) if body.to is None else issues.assign(issue_id, body.to)
 
 
@@ -121,4 +121,4 @@ def assign(issue_id: Id, body: IssueAssignment, call: Acting) -> IssueView:
 @allowed(Permission.ISSUES_RESOLVE)
 def resolve(issue_id: Id, body: IssueResolution, call: Acting) -> IssueView:
     """Resolve it; when no blocking issue of its step is left open, the step goes on."""
-    return call.org.issues.resolve(issue_id, body.data, action=body.action, by=call.principal.id, note=body.note)
+    return call.issues.resolve(issue_id, body.data, action=body.action, by=call.principal.id, note=body.note)

@@ -10,6 +10,7 @@ from pydantic import Field
 from docmill.api.access import Acting, Guarded, allowed
 from docmill.api.creating import Creating
 from docmill.api.shapes import Cursor, Id, Limit, Page, Text, Version, Wire, Word, page_of
+from docmill.api.submitting import check_documents, check_metadata
 from docmill.model.errors import NotFound
 from docmill.model.people import Permission
 from docmill.model.statuses import JobStatus
@@ -94,9 +95,11 @@ def event(found: JobEvent) -> Event:
 @allowed(Permission.JOBS_WRITE)
 def submit(body: NewJob, call: Acting, creating: Creating) -> Response:
     """Submit a job. With an Idempotency-Key, the same again is submitted once."""
+    check_metadata(body.metadata)
 
     def work() -> JobDetail:
         template = call.org.templates.find(body.template, body.template_version)
+        check_documents(call, [body.entity])
         job = new_job(
             template,
             body.entity,
@@ -213,4 +216,5 @@ def rerun(job_id: Id, step_key: StepKey, body: RerunStep, call: Acting) -> JobDe
 @allowed(Permission.JOBS_READ)
 def comparison(job_id: Id, step_key: StepKey, call: Acting) -> Comparison:
     """A step before and after it was run again: the fields that differ, and what either cost."""
+    call.jobs.get(job_id)
     return call.org.reruns.compare(job_id, step_key)
