@@ -11,7 +11,7 @@ from websockets.sync.client import connect
 
 from docmill.api.limiting import Limiter
 from docmill.api.problems import TooManyRequests
-from docmill.model.people import Role
+from docmill.model.people import Role, system_principal
 from tests.contract.served import Served, serving, somebody
 from tests.contract.test_api_manners import API, JSON, NOWHERE, problem
 
@@ -147,3 +147,20 @@ def test_a_callback_needs_the_signature_of_its_executor(database_url: str, tmp_p
         assert answer.json()["code"] == "unknown_job"  # type: ignore[attr-defined]
         nonsense = served.send("POST", f"{API}/callbacks", token=None, content=b"[]", headers=JSON)
         problem(nonsense, 422, "callback_invalid")
+
+
+def test_behind_a_proxy_its_public_name_is_its_own_and_cookies_go_over_tls_alone(
+    database_url: str, tmp_path: Path
+) -> None:
+    section = {"public_url": "https://docmill.example/"}
+    with serving(database_url, tmp_path / "home", doors=True, api=section) as served:
+        served.app.organisations.found("Mill", "ann@mill.example", "Ann", another=False, by="test")
+        token = served.app.people.invite(system_principal(served.app.org_id), "bob@mill.example", Role.VIEWER)[1]
+        body = {"token": token, "password": "correct horse battery staple", "name": "Bob"}
+        outside = {"Host": "docmill.example", "Origin": "https://docmill.example"}
+        joined = served.send("POST", f"{API}/session/accept", token=None, json=body, headers=outside)
+        assert joined.status_code == 200, joined.text
+        assert "secure" in joined.headers["set-cookie"].lower()
+        assert "strict-transport-security" in joined.headers
+        other = outside | {"Origin": "https://evil.example"}
+        problem(served.send("DELETE", f"{API}/session", token=None, headers=other), 403, "origin_refused")

@@ -2,23 +2,28 @@
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from threading import Event as Signal
+from typing import Any
 
 import pytest
-from sqlalchemy import select, update
+from sqlalchemy import Row, insert, select, update
 from standardwebhooks import Webhook
 
 from docmill.db.clock import database_now
 from docmill.db.database import Database
-from docmill.db.tables import jobs, webhook_deliveries, webhook_endpoints
+from docmill.db.tables import documents, jobs, webhook_deliveries, webhook_endpoints
+from docmill.documents.records import DocumentRecord, row_of
+from docmill.engine.batch import Batch
 from docmill.engine.events import Failed
 from docmill.model.errors import Conflict, Forbidden, InvalidInput, NotFound
-from docmill.model.ids import DEFAULT_ORG
+from docmill.model.ids import DEFAULT_ORG, new_id
 from docmill.model.people import Role, system_principal
 from docmill.model.review import VersionConflict
 from docmill.model.webhooks import SUBSCRIBABLE, DeliveryStatus, WebhookEvent
+from docmill.services import webhook_events
 from docmill.services.review_chores import ReviewChores
 from docmill.services.webhook_events import OVERLAP, Announcing, gather
 from docmill.services.webhook_sending import AT_ONCE, JITTER, PER_ENDPOINT, WAITS, Sending, WebhookChore, forget
@@ -417,3 +422,50 @@ def test_the_log_goes_when_its_time_is_over(office: PostOffice, receiver: Receiv
     assert office.only().event is WebhookEvent.PING
     forget(office.database, office.now() + timedelta(minutes=5))
     assert office.webhooks.deliveries(BOSS) == []
+
+
+def test_a_foreign_document_that_a_job_names_is_not_told_of(
+    world: World, office: PostOffice, receiver: Receiver, tmp_path: Path
+) -> None:
+    theirs = DocumentRecord(id=new_id(), org_id=OTHER_ORG, file_name="secret.pdf", created_at=office.now())
+    with office.database.write() as connection:
+        connection.execute(insert(documents), [row_of(theirs)])
+    office.webhooks.create(BOSS, receiver.url)
+    job = replace(world.new_job(PLAN), entity_id=theirs.id)
+    world.commit(Batch(submissions=[job]))
+    world.run_to_end()
+    office.work()
+    assert [message.told["type"] for message in receiver.messages] == ["job.finished"]
+    assert b"secret.pdf" not in receiver.messages[0].body
+
+
+def test_a_resend_is_not_undone_by_the_attempt_under_way(office: PostOffice, receiver: Receiver) -> None:
+    office.ping(receiver.url)
+    slow = WebhookChore(office.database, HERE)
+    (claimed,) = slow._claim()
+    office.webhooks.resend(BOSS, claimed.id)
+    receiver.answer = lambda message: 500
+    slow._send(claimed)
+    assert office.due()
+    receiver.answer = lambda message: 204
+    office.work()
+    assert office.only().status is DeliveryStatus.DELIVERED
+
+
+def test_an_endpoint_that_cannot_be_looked_at_keeps_nobody_from_the_rest(
+    world: World, office: PostOffice, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, _ = office.webhooks.create(BOSS, "https://example.com/")
+    office.webhooks.create(BOSS, receiver.url)
+    world.submit(PLAN)
+    world.run_to_end()
+    real = webhook_events._gather_for
+
+    def sick(database: Database, endpoint: Row[Any], wanted: set[WebhookEvent], now: datetime) -> None:
+        if endpoint.id == first.id:
+            raise ValueError("sick")
+        real(database, endpoint, wanted, now)
+
+    monkeypatch.setattr(webhook_events, "_gather_for", sick)
+    office.work()
+    assert len(receiver.messages) == 1

@@ -78,7 +78,7 @@ def create_app(app: App, authenticator: Authenticator) -> FastAPI:
     for noun in _NOUNS:
         api.include_router(noun.routes, prefix=PREFIX, responses=_PROBLEMS)
     api.include_router(blobs.routes)
-    api.add_middleware(Safety, hosts=settings.hosts, origins=settings.origins)
+    api.add_middleware(Safety, hosts=settings.hosts, origins=settings.origins, public_url=settings.public_url)
     api.openapi = lambda: _described(api)  # type: ignore[method-assign]
     return api
 

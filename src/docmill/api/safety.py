@@ -3,6 +3,7 @@
 Without a check of the host, a page that resolves its own name to 127.0.0.1 could speak to an API on loopback.
 """
 
+from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -26,10 +27,17 @@ _HEADERS = {
 class Safety:
     """Pure ASGI, so that streams stay streams."""
 
-    def __init__(self, app: ASGIApp, *, hosts: tuple[str, ...], origins: tuple[str, ...]) -> None:
+    def __init__(
+        self, app: ASGIApp, *, hosts: tuple[str, ...], origins: tuple[str, ...], public_url: str | None = None
+    ) -> None:
         self._app = app
-        self._hosts = frozenset(host.lower() for host in (*LOOPBACK, *hosts))
-        self._origins = frozenset(origin.lower().rstrip("/") for origin in origins)
+        # What people outside know it by is its own name and origin too.
+        public = () if public_url is None else (public_url,)
+        names = (*LOOPBACK, *hosts, *(_name_of(urlsplit(url).netloc) for url in public))
+        self._hosts = frozenset(name.lower() for name in names)
+        self._origins = frozenset(origin.lower().rstrip("/") for origin in (*origins, *public))
+        secure = public_url is not None and public_url.startswith("https:")
+        self._headers = _HEADERS | ({"Strict-Transport-Security": "max-age=31536000"} if secure else {})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
@@ -44,7 +52,7 @@ class Safety:
                 return
             await self._app(scope, receive, send)
             return
-        sending = _with_headers(send)
+        sending = _with_headers(send, self._headers)
         if refusal is not None:
             await answer_to(scope["path"], refusal)(scope, receive, sending)
         elif "\0" in scope["path"] or b"%00" in scope["query_string"]:
@@ -81,11 +89,11 @@ def _name_of(host: str) -> str:
         return ""
 
 
-def _with_headers(send: Send) -> Send:
+def _with_headers(send: Send, always: Mapping[str, str]) -> Send:
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
-            for name, value in _HEADERS.items():
+            for name, value in always.items():
                 headers.setdefault(name, value)
         await send(message)
 

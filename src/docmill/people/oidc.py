@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from threading import Lock
 from time import monotonic
 from typing import Any
+from urllib.error import HTTPError
 from urllib.parse import urlencode, urlsplit
 from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
 
@@ -115,7 +116,12 @@ class IdentityProvider:
         }
         if self._client_secret is not None:
             form["client_secret"] = self._client_secret
-        answer = _asked(self._discovered()["token_endpoint"], urlencode(form).encode())
+        try:
+            answer = _asked(self._discovered()["token_endpoint"], urlencode(form).encode())
+        except HTTPError as error:
+            raise IdentityRefused(
+                "The identity provider does not know this sign-in any more. Sign in again."
+            ) from error
         token = answer.get("id_token")
         if not isinstance(token, str):
             raise IdentityRefused("The identity provider did not say who this is. Sign in again.")
@@ -210,6 +216,12 @@ def _asked(url: str, form: bytes | None = None) -> dict[str, Any]:
     try:
         with build_opener(_NoRedirect, ProxyHandler({})).open(request, timeout=_TIMEOUT) as response:
             read = orjson.loads(response.read(_MOST_READ))
+    except HTTPError as error:
+        if form is not None and error.code in (400, 401, 403):
+            raise
+        raise ProviderUnreachable(
+            f"The identity provider {urlsplit(url).netloc} answers {error.code}. Try again, or check the settings."
+        ) from error
     except (OSError, ValueError) as error:
         # Not what it answered: that may hold what was asked.
         raise ProviderUnreachable(

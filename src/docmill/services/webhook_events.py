@@ -5,13 +5,14 @@ jobs that have ended are looked through afterwards, from a little before the las
 seen later than the time it wrote down. What was told before is known by its key.
 """
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 import orjson
-from sqlalchemy import Connection, Row, select, tuple_, update
+from sqlalchemy import Connection, Row, Select, select, tuple_, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from docmill.db.database import Database
@@ -28,6 +29,11 @@ from docmill.services.review_decisions import OUTPUTS
 OVERLAP = timedelta(seconds=60)
 """How much of the past is looked at again: twice what a transaction may stand idle."""
 _PAGE = 500
+_OF_A_JOB = [
+    jobs.c[name] for name in ("id", "org_id", "status", "run", "entity_type", "entity_id", "title", "finished_at")
+]
+
+log = logging.getLogger("docmill.webhooks")
 
 _TOLD_BY_REVIEW = {
     "review.approve": WebhookEvent.REVIEW_DECIDED,
@@ -95,7 +101,7 @@ class Announcing:
 
 def _of_review(connection: Connection, principal: Principal, deed: Deed, now: datetime) -> Happening:
     event, item_id = _TOLD_BY_REVIEW[deed.action], deed.subject[1]
-    data = _item(connection, item_id) | dict(deed.after or {})
+    data = _item(connection, principal.org_id, item_id) | dict(deed.after or {})
     if event is WebhookEvent.REVIEW_DECIDED:
         data["decided_by"] = principal.name
     return Happening(event=event, key=f"{deed.action}:{item_id}:{iso(now)}", at=now, data=data)
@@ -106,9 +112,9 @@ def _endpoints(connection: Connection, org_id: str) -> Sequence[Row[Any]]:
     return connection.execute(query).all()
 
 
-def _item(connection: Connection, item_id: str) -> dict[str, Any]:
+def _item(connection: Connection, org_id: str, item_id: str) -> dict[str, Any]:
     query = select(review_items.c.document_id, review_items.c.schema_name, review_items.c.due_at).where(
-        review_items.c.id == item_id
+        review_items.c.id == item_id, review_items.c.org_id == org_id
     )
     row = connection.execute(query).one()
     due = None if row.due_at is None else iso(row.due_at)
@@ -142,9 +148,13 @@ def gather(database: Database, now: datetime) -> None:
     with database.as_keeper().read() as connection:
         found = connection.execute(select(webhook_endpoints).where(webhook_endpoints.c.enabled)).all()
     for endpoint in found:
-        wanted = _OF_JOBS & {WebhookEvent(name) for name in endpoint.events}
+        wanted = {event for event in _OF_JOBS if event.value in endpoint.events}
         if wanted:
-            _gather_for(database.scoped(endpoint.org_id), endpoint, wanted, now)
+            try:
+                _gather_for(database.scoped(endpoint.org_id), endpoint, wanted, now)
+            except Exception as error:
+                # It comes up again; the other endpoints must not suffer for it.
+                log.warning("what is to be told to endpoint %s was not found out: %s", endpoint.id, error)
 
 
 def _gather_for(database: Database, endpoint: Row[Any], wanted: set[WebhookEvent], now: datetime) -> None:
@@ -176,8 +186,8 @@ def _known(connection: Connection, endpoint_id: str, keys: Sequence[str]) -> set
 
 def _ended(database: Database, org_id: str, begin: datetime, end: datetime) -> Iterator[Sequence[Row[Any]]]:
     """The jobs that ended in this time, in pages."""
-    query = (
-        select(jobs, templates.c.name.label("template"))
+    query: Select[Any] = (
+        select(*_OF_A_JOB, templates.c.name.label("template"))
         .join(templates, templates.c.id == jobs.c.template_id)
         .where(jobs.c.org_id == org_id, jobs.c.finished_at > begin, jobs.c.finished_at <= end)
         .order_by(jobs.c.finished_at, jobs.c.id)
@@ -198,8 +208,10 @@ def _ended(database: Database, org_id: str, begin: datetime, end: datetime) -> I
 def _of_jobs(connection: Connection, rows: Sequence[Row[Any]]) -> Iterator[Happening]:
     """What the ends of these jobs are to endpoints: of each the job's, and of those that process a document its too."""
     processing = {row.id: canonical_id(row.entity_id) for row in rows if _processes_document(row)}
-    query = select(documents).where(documents.c.id.in_([each for each in processing.values() if each is not None]))
-    known = {row.id: row for row in connection.execute(query)} if processing else {}
+    wanted = [each for each in processing.values() if each is not None]
+    # A job may name any document; only those of its own organisation are told of.
+    query = select(documents).where(documents.c.id.in_(wanted), documents.c.org_id == rows[0].org_id)
+    known = {row.id: row for row in connection.execute(query)} if wanted else {}
     for row in rows:
         failed = row.status == JobStatus.FAILED.value
         told = {"job_id": row.id, "status": row.status, "template": row.template}

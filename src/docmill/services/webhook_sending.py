@@ -14,13 +14,15 @@ from datetime import datetime, timedelta
 from time import monotonic
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, select, update
+from sqlalchemy import Connection, Row, Update, delete, select, update
 
 from docmill.db.clock import database_now
 from docmill.db.database import Database
 from docmill.db.tables import webhook_attempts, webhook_deliveries, webhook_endpoints
 from docmill.model.errors import RetryableError
+from docmill.model.people import system_principal
 from docmill.model.webhooks import DeliveryStatus
+from docmill.people.audit import record
 from docmill.services.document_chores import Every
 from docmill.services.webhook_events import gather
 from docmill.webhooks.posting import Reply, post
@@ -195,8 +197,12 @@ def _settle(
     else:
         asked = None if reply is None else reply.retry_seconds(now)
         values["due_at"] = now + max(_wait(tries, chance), min(MOST_WAIT, timedelta(seconds=asked or 0)))
-    write = update(webhook_deliveries).where(_D.id == delivery.id, _D.attempts == delivery.attempts)
-    return bool(connection.execute(write.values(values)).rowcount)
+    return bool(connection.execute(_if_still_ours(delivery).values(values)).rowcount)
+
+
+def _if_still_ours(delivery: Row[Any]) -> Update:
+    """Somebody else may have claimed it since, or a person asked for it anew: then its time is another."""
+    return update(webhook_deliveries).where(_D.id == delivery.id, _D.due_at == delivery.due_at)
 
 
 def _wait(tries: int, chance: Callable[[], float]) -> timedelta:
@@ -205,8 +211,7 @@ def _wait(tries: int, chance: Callable[[], float]) -> timedelta:
 
 def _hold_back(connection: Connection, delivery: Row[Any]) -> None:
     """It waits until its endpoint is switched on again."""
-    write = update(webhook_deliveries).where(_D.id == delivery.id, _D.attempts == delivery.attempts)
-    connection.execute(write.values(due_at=None))
+    connection.execute(_if_still_ours(delivery).values(due_at=None))
 
 
 def disable_gone(connection: Connection, endpoint: Row[Any], now: datetime) -> None:
@@ -216,3 +221,6 @@ def disable_gone(connection: Connection, endpoint: Row[Any], now: datetime) -> N
     connection.execute(off.values(enabled=False, disabled_reason=reason, version=_E.version + 1, updated_at=now))
     pending = update(webhook_deliveries).where(_D.endpoint_id == endpoint.id, _D.status == DeliveryStatus.PENDING.value)
     connection.execute(pending.values(status=DeliveryStatus.FAILED.value, due_at=None, settled_at=now))
+    after = {"enabled": False, "disabled_reason": reason}
+    system = system_principal(endpoint.org_id)
+    record(connection, system, "webhooks.gone", ("webhook_endpoint", endpoint.id), {"enabled": True}, after, now=now)

@@ -1,6 +1,7 @@
 """The section about signing in by an identity provider."""
 
 from typing import Annotated, Self
+from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import NoDecode
@@ -20,7 +21,12 @@ class OidcSection(Section):
     @field_validator("issuer")
     @classmethod
     def _reachable(cls, value: str | None) -> str | None:
-        return None if value is None else checked(checked_url, value)
+        if value is None:
+            return None
+        value, parts = checked(checked_url, value), urlsplit(value)
+        if parts.scheme != "https" and parts.hostname not in ("localhost", "127.0.0.1", "::1"):
+            raise ValueError("what comes over plain http:// anybody on the way can change; use https://")
+        return value
 
     @model_validator(mode="after")
     def _complete(self) -> Self:

@@ -6,6 +6,7 @@ those are judged, and one of the judged is connected to, so that a name cannot m
 
 import socket
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from time import monotonic
 
 from docmill.model.errors import RetryableError
 
@@ -34,7 +35,11 @@ def _unwrapped(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
 
 
 def connect(host: str, port: int, *, timeout: float, public: bool) -> socket.socket:
-    """A connection to the host; with `public`, AddressRefused unless every address it has is the outside world's."""
+    """A connection to the host, within the time in all, however many addresses it has.
+
+    With `public`, AddressRefused unless every address is the outside world's.
+    """
+    deadline = monotonic() + timeout
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     if public and not all(is_public(str(entry[4][0])) for entry in found):
         # Not one address of several: which one is asked would be the host's choice.
@@ -46,10 +51,13 @@ def connect(host: str, port: int, *, timeout: float, public: bool) -> socket.soc
     for family, kind, protocol, _, address in found:
         sock = socket.socket(family, kind, protocol)
         try:
-            sock.settimeout(timeout)
+            sock.settimeout(max(0.001, deadline - monotonic()))
             sock.connect(address)
+            sock.settimeout(timeout)
             return sock
         except OSError as error:
             sock.close()
             last = error
+            if monotonic() >= deadline:
+                break
     raise last or OSError(f"{host} has no address")

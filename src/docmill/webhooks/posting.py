@@ -81,6 +81,9 @@ def post(url: str, body: bytes, headers: Mapping[str, str], *, timeout: float, p
     try:
         if public:
             _open(connection, parts.hostname, secure=parts.scheme == "https", timeout=timeout)
+            if late.is_set():
+                # There was nothing to hang up yet.
+                raise TimeoutError("timed out")
         target = parts.path or "/"
         connection.request("POST", f"{target}?{parts.query}" if parts.query else target, body, dict(headers))
         response = connection.getresponse()

@@ -31,7 +31,7 @@ def test_whoever_signs_in_there_is_known_here(provider: StandInProvider, known: 
     back = provider.visit(url)
     identity = known.finish(back["code"], back["state"], handshake, HERE)
     assert identity == Identity(subject="1", email="ann@example.com", name="Ann")
-    with pytest.raises(ProviderUnreachable):
+    with pytest.raises(IdentityRefused):
         known.finish(back["code"], back["state"], handshake, HERE)  # A code is good for once.
 
 
@@ -42,7 +42,7 @@ def test_an_answer_to_another_browser_is_refused(provider: StandInProvider, know
     with pytest.raises(IdentityRefused, match="this browser"):
         known.finish(back["code"], back["state"], mine, HERE)
     slipped = Handshake(state=back["state"], nonce=mine.nonce, verifier=mine.verifier)
-    with pytest.raises(ProviderUnreachable):  # The verifier is not the one that the code was asked for with.
+    with pytest.raises(IdentityRefused):  # The verifier is not the one that the code was asked for with.
         known.finish(back["code"], back["state"], slipped, HERE)
 
 

@@ -6,7 +6,7 @@ comes back; what it must bring back waits in another cookie meanwhile.
 
 import base64
 import binascii
-from dataclasses import asdict
+from dataclasses import asdict, astuple
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -64,7 +64,7 @@ def _begun(request: Request, response: Response, signed_in: SignedIn) -> Session
         max_age=int(left.total_seconds()),
         httponly=True,
         samesite="strict",
-        secure=request.url.scheme == "https",
+        secure=_secure(request),
         path="/",
     )
     who = signed_in.principal
@@ -75,6 +75,16 @@ def _begun(request: Request, response: Response, signed_in: SignedIn) -> Session
         role=who.role.value,
         expires_at=signed_in.expires_at,
     )
+
+
+def _public_url(request: Request) -> str | None:
+    app: App = request.app.state.docmill
+    return app.settings.api.public_url
+
+
+def _secure(request: Request) -> bool:
+    """Whether the browser speaks TLS to whoever stands before us."""
+    return request.url.scheme == "https" or (_public_url(request) or "").startswith("https:")
 
 
 def _address(request: Request) -> str | None:
@@ -126,7 +136,7 @@ def begin_oidc(request: Request, app: Installation) -> RedirectResponse:
         httponly=True,
         # The browser comes back by a link on the provider's page.
         samesite="lax",
-        secure=request.url.scheme == "https",
+        secure=_secure(request),
         path=request.url.path,
     )
     return answer
@@ -155,11 +165,16 @@ def _provider(app: App) -> IdentityProvider:
 
 
 def _return(request: Request) -> str:
-    return str(request.url_for("finish_oidc"))
+    public = _public_url(request)
+    own = request.url_for("finish_oidc")
+    return str(own) if public is None else public + own.path
 
 
 def _handshake(request: Request) -> Handshake:
     try:
-        return Handshake(**orjson.loads(base64.urlsafe_b64decode(request.cookies.get(_HANDSHAKE, ""))))
+        found = Handshake(**orjson.loads(base64.urlsafe_b64decode(request.cookies.get(_HANDSHAKE, ""))))
+        if not all(isinstance(part, str) for part in astuple(found)):
+            raise TypeError("a handshake is made of texts")
+        return found
     except (ValueError, TypeError, binascii.Error) as error:
         raise IdentityRefused("This browser has begun no sign-in, or too long ago. Sign in again.") from error

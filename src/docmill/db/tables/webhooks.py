@@ -72,6 +72,7 @@ webhook_deliveries = Table(
     one_of("status", DeliveryStatus),
 )
 Index("ix_webhook_deliveries_endpoint", webhook_deliveries.c.endpoint_id, webhook_deliveries.c.id)
+Index("ix_webhook_deliveries_settled", webhook_deliveries.c.settled_at)
 Index(
     "ix_webhook_deliveries_due",
     webhook_deliveries.c.due_at,

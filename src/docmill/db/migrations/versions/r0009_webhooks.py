@@ -90,6 +90,7 @@ def _deliveries() -> None:
         sa.CheckConstraint("status IN ('pending', 'delivered', 'failed')", name=op.f("ck_webhook_deliveries_status")),
     )
     op.create_index("ix_webhook_deliveries_endpoint", "webhook_deliveries", ["endpoint_id", "id"])
+    op.create_index("ix_webhook_deliveries_settled", "webhook_deliveries", ["settled_at"])
     due = sa.text("due_at IS NOT NULL")
     op.create_index(
         "ix_webhook_deliveries_due", "webhook_deliveries", ["due_at", "id"], postgresql_where=due, sqlite_where=due
