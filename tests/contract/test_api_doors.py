@@ -6,9 +6,12 @@ from pathlib import Path
 import httpx
 import pytest
 
+from docmill.api import limiting
+from docmill.api.doors import FILE, installation_token
 from docmill.model.people import Role, system_principal
+from docmill.people.secrets import INVITATION, KEY, SESSION
 from tests.contract.served import Served, serving
-from tests.contract.test_api_manners import API, problem
+from tests.contract.test_api_manners import API, JSON, problem
 
 PASSWORD = "correct horse battery staple"
 
@@ -135,3 +138,74 @@ def test_an_invitation_can_be_taken_back(gate: Served) -> None:
     assert gate.send("DELETE", where, token="installation").status_code == 204
     answer = gate.send("POST", f"{API}/session/accept", token=None, json={"token": made["token"], "password": PASSWORD})
     problem(answer, 403, "invitation_invalid")
+
+
+def test_wrong_tokens_of_others_behind_the_same_proxy_lock_nobody_out(
+    gate: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Nothing is forgiven while this test runs, however long it takes.
+    monkeypatch.setattr(limiting, "_FAILURES_PER_SECOND", 1e-6)
+    guesses = [gate.send("GET", f"{API}/me", token=f"dmk_{number}").status_code for number in range(25)]
+    assert (guesses[0], guesses[-1]) == (401, 429)
+    assert gate.send("GET", f"{API}/me", token="installation").status_code == 200
+
+
+def test_strangers_send_little(gate: Served) -> None:
+    body = {"email": "ann@mill.example", "password": "x", "organisation": "y" * (65 << 10)}
+    for path in ("session", "session/accept"):
+        problem(gate.send("POST", f"{API}/{path}", token=None, json=body), 413, "body_too_large")
+    # Without a header that says so, too.
+    pieces = (b"x" * 1024 for _ in range(65))
+    answer = gate.send("POST", f"{API}/session", token=None, content=pieces, headers=JSON)
+    problem(answer, 413, "body_too_large")
+    # What executors answer is as large as what members send.
+    answer = gate.send("POST", f"{API}/callbacks", token=None, json={"jobId": "x" * (65 << 10)})
+    assert answer.status_code != 413, answer.text
+
+
+def test_everybody_who_is_somebody_may_ask_who_they_are(gate: Served) -> None:
+    body = {"name": "starter", "scopes": ["jobs.write"]}
+    secret = gate.send("POST", f"{API}/keys", token="installation", json=body).json()["token"]
+    assert gate.send("GET", f"{API}/me", token=secret).json()["permissions"] == ["jobs.write"]
+    problem(gate.send("GET", f"{API}/me", token=None), 401, "unauthenticated")
+
+
+def test_over_the_api_members_and_keys_are_known_by_their_ids_alone(gate: Served) -> None:
+    email = f"{'b' * 23}@mill.example"
+    name = "k" * 36
+    assert len(email) == len(name)
+    with ann(gate) as browser:
+        browser.post(f"{API}/session/accept", json={"token": invited(gate, email, Role.VIEWER), "password": PASSWORD})
+        gate.send("POST", f"{API}/keys", token="installation", json={"name": name})
+        for method, path in (
+            ("DELETE", f"members/{email}"),
+            ("GET", f"members/{email}"),
+            ("POST", f"members/{email}/reset"),
+            ("DELETE", f"keys/{name}"),
+        ):
+            problem(gate.send(method, f"{API}/{path}", token="installation"), 404, "not_found")
+        assert browser.get(f"{API}/me").status_code == 200
+
+
+def test_the_token_of_the_installation_looks_like_no_invitation(tmp_path: Path) -> None:
+    token = installation_token(tmp_path)
+    assert token == installation_token(tmp_path)
+    assert not token.startswith((KEY, SESSION, INVITATION))
+
+
+def test_the_token_of_an_earlier_release_stays_good(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_text("dmi_of-an-earlier-release\n")
+    assert installation_token(tmp_path) == "dmi_of-an-earlier-release"
+
+
+def test_what_is_logged_of_a_bug_holds_no_secret_of_a_path(
+    gate: Served, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(token: str, now: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(gate.app.slots, "read", broken)
+    answer = gate.send("PUT", f"{API}/uploads/a-secret-token", token=None, content=b"x")
+    problem(answer, 500, "internal")
+    assert "uploads/{token}" in caplog.text
+    assert "a-secret-token" not in caplog.text

@@ -1,16 +1,20 @@
 """Members, invitations, sessions and keys: the same promises on both databases."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
+from threading import Barrier
 
 import pytest
-from sqlalchemy import func, select, update
+from sqlalchemy import delete, func, select, text, update
 
 from docmill.db.database import Database
 from docmill.db.tables import (
     api_keys,
+    audit_log,
     invitations,
+    memberships,
     review_items,
     reviewers,
     sessions,
@@ -26,6 +30,7 @@ from docmill.services.organisations import Organisations
 from docmill.services.people import People
 from docmill.services.people_chores import tidy
 from docmill.services.sessions import InvitationInvalid, Sessions, SignInFailed
+from docmill.testing.waiting import until
 from tests.contract.desk import Desk
 from tests.contract.town import PASSWORD, Town
 
@@ -123,6 +128,69 @@ def test_somebody_with_a_password_proves_it_to_join_another_organisation(town: T
     assert (there.org_id, there.role) == (town.theirs, Role.OWNER)
 
 
+def test_no_organisation_chooses_the_password_that_opens_another(town: Town) -> None:
+    _, token = town.people.invite(town.ann, "theo@theirs.example", Role.VIEWER)
+    town.sessions.accept(token, PASSWORD)
+    _, way = town.people.reset(town.ann, "theo@theirs.example")
+    with pytest.raises(Forbidden, match="whoever runs this installation"):
+        town.sessions.accept(way, "chosen by an intruder")
+    assert town.sessions.sign_in("theo@theirs.example", PASSWORD, organisation="Theirs")
+    # Whoever runs the installation may, and the refused way in was not used up by the attempt.
+    _, way = town.people.reset(town.system(town.ours), "theo@theirs.example")
+    town.sessions.accept(way, "chosen by theo himself")
+    assert town.sessions.sign_in("theo@theirs.example", "chosen by theo himself", organisation="Theirs")
+
+
+def test_who_has_not_come_in_yet_is_not_taken_over_by_an_invitation_to_another_organisation(town: Town) -> None:
+    founded = Organisations(town.database).found("Third", "eve@third.example", "Eve", another=True)
+    _, token = town.people.invite(town.ann, "eve@third.example", Role.VIEWER)
+    with pytest.raises(Forbidden):
+        town.sessions.accept(token, "chosen by an intruder")
+    assert town.sessions.accept(founded.token, PASSWORD).principal.role is Role.OWNER
+    assert town.sessions.accept(token, PASSWORD).principal.org_id == town.ours
+
+
+def test_a_way_to_a_new_password_ends_with_the_role_it_was_made_for(town: Town) -> None:
+    admin = town.principal(town.member(Role.ADMIN, "Max"))
+    mia = town.member(Role.VIEWER)
+    _, way = town.people.reset(admin, mia.id)
+    town.people.set_role(town.ann, mia.id, Role.OWNER)
+    with pytest.raises(InvitationInvalid):
+        town.sessions.accept(way, "chosen by an intruder")
+
+
+def test_two_that_make_the_same_person_at_once_make_one(town: Town) -> None:
+    ways = [town.people.invite(town.ann, "mia@ours.example", Role.VIEWER)[1]]
+    theirs = People(town.database, town.theirs)
+    ways.append(theirs.invite(town.theo, "mia@ours.example", Role.VIEWER)[1])
+    hash_one = town.passwords.hash
+    met = Barrier(2, timeout=60)
+
+    def hash_both(password: str) -> str:
+        # Both have seen that there is nobody yet.
+        met.wait()
+        return hash_one(password)
+
+    town.passwords.hash = hash_both  # type: ignore[method-assign]
+    with ThreadPoolExecutor(2) as threads:
+        attempts = [
+            threads.submit(town.sessions.accept, way, f"the password {number}") for number, way in enumerate(ways)
+        ]
+    errors = [type(each.exception()) for each in attempts]
+    # The second has proven nothing about the password that the first one chose.
+    assert sorted(map(str, errors)) == sorted(map(str, [type(None), SignInFailed]))
+    with town.database.read() as connection:
+        assert len(connection.execute(select(users).where(users.c.email == "mia@ours.example")).all()) == 1
+
+
+def test_who_accepts_is_recorded_under_the_name_they_have(town: Town) -> None:
+    _, token = town.people.invite(town.ann, "theo@theirs.example", Role.VIEWER)
+    assert town.sessions.accept(token, PASSWORD, name="Ann").principal.name == "Theo"
+    with town.database.read() as connection:
+        named = connection.execute(select(audit_log.c.actor_name).where(audit_log.c.actor_id == town.theo.id)).scalars()
+        assert set(named) == {"Theo"}
+
+
 def test_a_member_is_not_invited_again(town: Town) -> None:
     with pytest.raises(Conflict, match="member already"):
         town.people.invite(town.ann, "ANN@ours.example", Role.VIEWER)
@@ -160,6 +228,72 @@ def test_the_last_owner_stays(town: Town) -> None:
     other = town.member(Role.OWNER)
     town.people.remove(town.principal(other), town.ann.id)
     assert [each.id for each in town.people.list(town.principal(other))] == [other.id]
+
+
+def test_no_way_in_leads_back_for_a_member_who_was_removed(town: Town) -> None:
+    mia = town.member(Role.ADMIN)
+    _, way = town.people.reset(town.ann, mia.id)
+    town.people.remove(town.ann, mia.id)
+    with pytest.raises(InvitationInvalid):
+        town.sessions.accept(way, "a new and long one")
+    assert [each.email for each in town.people.list(town.ann)] == ["ann@ours.example"]
+
+
+def test_to_choose_a_password_makes_nobody_a_member(town: Town) -> None:
+    mia = town.member(Role.ADMIN)
+    _, way = town.people.reset(town.ann, mia.id)
+    with town.database.write() as connection:
+        connection.execute(delete(sessions).where(sessions.c.user_id == mia.id))
+        connection.execute(delete(memberships).where(memberships.c.user_id == mia.id))
+    with pytest.raises(InvitationInvalid):
+        town.sessions.accept(way, "a new and long one")
+    assert [each.email for each in town.people.list(town.ann)] == ["ann@ours.example"]
+
+
+def test_keys_end_with_the_membership_of_whoever_made_them(town: Town) -> None:
+    max_ = town.principal(town.member(Role.ADMIN, "Max"))
+    _, his = town.keys.create(max_, "his", role=Role.ADMIN)
+    by_key = town.at_door.authenticate(his)
+    assert by_key is not None
+    _, its = town.keys.create(by_key, "its")
+    _, hers = town.keys.create(town.ann, "hers")
+    town.people.remove(town.ann, max_.id)
+    assert [town.at_door.authenticate(each) is not None for each in (his, its, hers)] == [False, False, True]
+    with town.database.read() as connection:
+        done = connection.execute(select(audit_log.c.action).order_by(audit_log.c.number)).scalars().all()
+    assert done[-3:] == ["member.remove", "key.revoke", "key.revoke"]
+
+
+def test_keys_that_a_member_could_not_make_any_more_end_with_the_role(town: Town) -> None:
+    owner = town.principal(town.member(Role.OWNER))
+    _, crown = town.keys.create(owner, "crown", role=Role.OWNER)
+    _, plain = town.keys.create(owner, "plain")
+    town.people.set_role(town.ann, owner.id, Role.ADMIN)
+    assert [town.at_door.authenticate(each) is not None for each in (crown, plain)] == [False, True]
+    town.people.set_role(town.ann, owner.id, Role.REVIEWER)
+    assert town.at_door.authenticate(plain) is None
+
+
+def test_a_member_who_becomes_owner_meanwhile_is_not_removed_by_an_administrator(town: Town) -> None:
+    admin = town.principal(town.member(Role.ADMIN, "Max"))
+    mia = town.member(Role.VIEWER)
+    with ThreadPoolExecutor(1) as threads:
+        with town.database.write() as connection:
+            promoted = update(memberships).where(memberships.c.user_id == mia.id)
+            connection.execute(promoted.values(role=Role.OWNER.value))
+            removing = threads.submit(town.people.remove, admin, mia.id)
+            if town.database.kind == "postgresql":
+                until(lambda: waiting(town), 60, what="the removal to wait for the promotion")
+        with pytest.raises(Forbidden):
+            removing.result(60)
+    assert mia.id in {each.id for each in town.people.list(town.ann)}
+
+
+def waiting(town: Town) -> bool:
+    """Whether somebody waits for a row that somebody else holds."""
+    held = "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
+    with town.database.read() as connection:
+        return connection.execute(text(held)).first() is not None
 
 
 def test_members_of_others_are_not_found(town: Town) -> None:
@@ -332,6 +466,39 @@ def test_many_addresses_tried_from_one_place_are_limited_too(town: Town) -> None
     assert town.sessions.sign_in("ann@ours.example", PASSWORD, address="192.0.2.2")
 
 
+def test_who_signs_in_does_not_lock_the_office(town: Town) -> None:
+    for _ in range(BY_ADDRESS + 1):
+        assert town.sessions.sign_in("ann@ours.example", PASSWORD, address="192.0.2.1")
+    # And proving a password to join counts no more than signing in.
+    _, token = town.people.invite(town.ann, "theo@theirs.example", Role.VIEWER)
+    town.sessions.accept(token, PASSWORD, address="192.0.2.1")
+    with town.database.read() as connection:
+        assert connection.execute(select(func.sum(sign_in_limits.c.failures))).scalar_one() == 0
+
+
+def test_signing_in_forgives_no_guesses_at_others(town: Town) -> None:
+    for number in range(BY_ADDRESS):
+        with pytest.raises(SignInFailed):
+            town.sessions.sign_in(f"{number}@ours.example", "wrong", address="192.0.2.1")
+        if number == BY_ADDRESS // 2:
+            assert town.sessions.sign_in("ann@ours.example", PASSWORD, address="192.0.2.1")
+    with pytest.raises(SignInLimited):
+        town.sessions.sign_in("ann@ours.example", PASSWORD, address="192.0.2.1")
+
+
+def test_an_attempt_that_nobody_looked_at_was_no_guess(town: Town) -> None:
+    def busy(password: str, stored: str | None) -> bool:
+        raise SignInLimited("Too many at once.", retry_after=1.0)
+
+    matches = town.passwords.matches
+    town.passwords.matches = busy  # type: ignore[method-assign]
+    for _ in range(BY_EMAIL + 1):
+        with pytest.raises(SignInLimited, match="at once"):
+            town.sessions.sign_in("ann@ours.example", PASSWORD)
+    town.passwords.matches = matches  # type: ignore[method-assign]
+    assert town.sessions.sign_in("ann@ours.example", PASSWORD)
+
+
 # Keys.
 
 
@@ -382,6 +549,14 @@ def test_it_is_written_down_when_a_key_was_used(town: Town) -> None:
     assert town.keys.list(town.ann)[0].used_at is None
     town.at_door.authenticate(token)
     assert town.keys.list(town.ann)[0].used_at is not None
+
+
+def test_an_administrator_revokes_no_owners_key(town: Town) -> None:
+    admin = town.principal(town.member(Role.ADMIN))
+    key, token = town.keys.create(town.ann, "crown", role=Role.OWNER)
+    with pytest.raises(Forbidden, match="may not revoke"):
+        town.keys.revoke(admin, key.id)
+    assert town.at_door.authenticate(token) is not None
 
 
 def test_keys_of_others_are_neither_seen_nor_revoked(town: Town) -> None:

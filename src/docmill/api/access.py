@@ -6,7 +6,7 @@ neither does not start.
 
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import Annotated, Any, Protocol, TypeVar
+from typing import Annotated, Any, Literal, Protocol, TypeVar
 
 from fastapi import Depends, Request
 from fastapi.routing import APIRoute
@@ -28,6 +28,10 @@ from docmill.services.jobs import Jobs
 F = TypeVar("F", bound=Callable[..., Any])
 _NEEDS = "__docmill_needs__"
 _BIG = "__docmill_big__"
+_ROOMY = "__docmill_roomy__"
+_STRANGERS = 64 << 10
+"""Bytes that somebody may send of whom nothing is known."""
+KNOWN: Literal["known"] = "known"
 COOKIE = "docmill_session"
 _SPOKEN = "docmill.token."
 
@@ -60,9 +64,21 @@ def allowed(permission: Permission) -> Callable[[F], F]:
     return mark
 
 
+def known(endpoint: F) -> F:
+    """The endpoint is for everybody who is somebody here, whatever they may do."""
+    setattr(endpoint, _NEEDS, KNOWN)
+    return endpoint
+
+
 def public(endpoint: F) -> F:
-    """The endpoint is open to all: it checks by other means, or tells nothing."""
+    """The endpoint is open to all: it checks by other means, or tells nothing. It reads little: see `roomy`."""
     setattr(endpoint, _NEEDS, None)
+    return endpoint
+
+
+def roomy(endpoint: F) -> F:
+    """The endpoint is open to all, and what it is sent may be as large as what members send."""
+    setattr(endpoint, _ROOMY, True)
     return endpoint
 
 
@@ -72,11 +88,11 @@ def streamed(endpoint: F) -> F:
     return endpoint
 
 
-def needs(endpoint: Callable[..., Any]) -> Permission | None:
-    """What an endpoint needs; None: nothing."""
+def needs(endpoint: Callable[..., Any]) -> Permission | Literal["known"] | None:
+    """What an endpoint needs; KNOWN: to be somebody; None: nothing."""
     if not hasattr(endpoint, _NEEDS):
         raise TypeError(f"{endpoint.__qualname__} says neither what permission it needs nor that it is public.")
-    found: Permission | None = getattr(endpoint, _NEEDS)
+    found: Permission | Literal["known"] | None = getattr(endpoint, _NEEDS)
     return found
 
 
@@ -98,18 +114,23 @@ async def authenticated(connection: HTTPConnection) -> Principal:
     return principal
 
 
-async def admit(connection: HTTPConnection, permission: Permission) -> Principal:
-    """Who asks, if they may; Unauthenticated, Forbidden or TooManyRequests if not."""
+async def admit(connection: HTTPConnection, permission: Permission | Literal["known"]) -> Principal:
+    """Who asks, if they may; Unauthenticated, Forbidden or TooManyRequests if not.
+
+    Failures count against the address, and only who fails hears of it: behind a proxy everybody has the same one, and
+    a secret that opens something was not guessed.
+    """
     limiter: Limiter = connection.app.state.limiter
     address = connection.client.host if connection.client else ""
-    limiter.check_failures(address)
     try:
         principal = await authenticated(connection)
     except Unauthenticated:
+        limiter.check_failures(address)
         limiter.failed(address)
         raise
     limiter.take(f"{principal.org_id}/{principal.kind}/{principal.id}")
-    principal.require(permission)
+    if permission != KNOWN:
+        principal.require(permission)
     connection.state.principal = principal
     return principal
 
@@ -142,12 +163,15 @@ class Guarded(APIRoute):
         handle = super().get_route_handler()
         permission = needs(self.endpoint)
         big = hasattr(self.endpoint, _BIG)
+        strangers = permission is None and not hasattr(self.endpoint, _ROOMY)
 
         async def guarded(request: Request) -> Response:
             if permission is not None:
                 await admit(request, permission)
             if not big:
                 most: int = request.app.state.max_body
+                if strangers:
+                    most = min(most, _STRANGERS)
                 declared = request.headers.get("content-length", "0")
                 if declared.isdigit() and int(declared[:20]) > most:
                     raise too_large(most)

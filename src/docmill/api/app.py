@@ -39,6 +39,7 @@ from docmill.api.routes import (
 )
 from docmill.api.safety import Safety
 from docmill.bootstrap import App
+from docmill.model.people import Permission
 
 PREFIX = "/api/v1"
 _THREADS = {"sqlite": 12, "postgresql": 20}
@@ -129,4 +130,5 @@ def _secure(operations: dict[str, Any], route: APIRoute) -> None:
         operation["responses"].pop("422", None)
         if permission is not None:
             operation["security"] = [{"token": []}]
+        if isinstance(permission, Permission):
             operation["x-permission"] = permission.value

@@ -12,7 +12,8 @@ from docmill.model.people import Principal, system_principal
 from docmill.services.keys import Door
 
 FILE = "api-token"
-_PREFIX = "dmi_"
+_PREFIX = "dmt_"
+"""Unlike that of any secret that people carry. Files of earlier releases hold another, and stay good."""
 
 
 def installation_token(home: Path) -> str:

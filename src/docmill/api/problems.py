@@ -231,7 +231,9 @@ def install(app: FastAPI) -> None:
         return problem(request.url.path, error.status_code, code, detail, headers=error.headers or {})
 
     async def unforeseen(request: Request, error: Exception) -> Response:
-        log.exception("%s %s", request.method, request.url.path, exc_info=error)
+        # The route, not the path: paths of uploads and files hold secrets.
+        route = getattr(request.scope.get("route"), "path", "(no route)")
+        log.exception("%s %s", request.method, route, exc_info=error)
         return problem(request.url.path, 500, "internal", "This is a bug in Docmill; its log says more.")
 
     app.add_exception_handler(DocmillError, ours)

@@ -10,7 +10,7 @@ from fastapi import Path, Query
 from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field
 
 from docmill.model.errors import InvalidInput, NotFound
-from docmill.model.ids import is_id
+from docmill.model.ids import canonical_id, is_id
 
 T = TypeVar("T")
 MOST_LISTED = 200
@@ -53,6 +53,13 @@ class Page(BaseModel, Generic[T]):
 
     items: list[T]
     next_cursor: str | None = Field(description="Ask with it for what follows; null: this is the end.")
+
+
+def only_id(text: str, what: str) -> str:
+    """An id from a path. Services also know things by names that people type, which may be as long as an id."""
+    if canonical_id(text) is None:
+        raise NotFound(f"There is no {what} {text}.", id=text)
+    return text
 
 
 def read_cursor(noun: str, cursor: str | None) -> str | None:

@@ -7,7 +7,6 @@ library, nor looking at jobs that of the worker.
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from docmill.bootstrap.declarations import catalogue_of, load_registry, plugin_modules
@@ -25,6 +24,7 @@ from docmill.bootstrap.meanings import (
     schema_overrides,
     webhook_rules,
 )
+from docmill.bootstrap.once import made_once
 from docmill.bootstrap.revisions import SchemaOutdated, is_newer, outdated
 from docmill.model.errors import DocmillError
 from docmill.model.ids import DEFAULT_ORG
@@ -111,14 +111,14 @@ class App:
         view.__dict__.update({name: getattr(self, name) for name in shared})
         return view
 
-    @cached_property
+    @made_once
     def registry(self) -> "Registry":
         """Built-in step types, entry points, and the modules named in the settings."""
         return load_registry(
             self.settings.plugins, self.settings.executors, self.settings.ai.providers, self.document_work
         )
 
-    @cached_property
+    @made_once
     def blobs(self) -> "Blobs":
         """Where bytes are kept."""
         return open_blobs(self.settings, self.database)
@@ -128,20 +128,20 @@ class App:
         """What the steps of document processing work with."""
         return document_work(self.settings, lambda: self.blobs, self.database)
 
-    @cached_property
+    @made_once
     def bell(self) -> "Bell":
         from docmill.engine.bell import open_bell
 
         return open_bell(self.database, self.settings.run_dir)
 
-    @cached_property
+    @made_once
     def children(self) -> "Children":
         """Where the edges have pages rendered: files of strangers are opened in no process that matters."""
         from docmill.engine.children import Children, ChildSettings
 
         return Children(ChildSettings(**self.settings.children.model_dump(exclude_none=True)))
 
-    @cached_property
+    @made_once
     def slots(self) -> "Slots":
         """Uploads by signed links."""
         from datetime import UTC, datetime
@@ -152,7 +152,7 @@ class App:
 
         return Slots(cache(lambda: installation_secret(self.database, UPLOAD_SLOTS, now=datetime.now(UTC))))
 
-    @cached_property
+    @made_once
     def stores(self) -> "StorePool":
         """Connections on which services commit what moves jobs; shared by the services of all organisations."""
         from docmill.engine.store import PlanSource
@@ -160,7 +160,7 @@ class App:
 
         return StorePool(self.database, PlanSource())
 
-    @cached_property
+    @made_once
     def _organisations(self) -> "dict[str, Organisation]":
         return {}
 
@@ -208,7 +208,7 @@ class App:
     def catalogue(self) -> "Catalogue":
         return self.for_org(self.org_id).catalogue
 
-    @cached_property
+    @made_once
     def callbacks(self) -> "Callbacks":
         """Where answers of outside executors come in."""
         from docmill.services.callbacks import Callbacks
@@ -228,7 +228,7 @@ class App:
         own = self.settings.jobs.visibility == "own" and not principal.may(Permission.MEMBERS_MANAGE)
         return principal.id if own else None
 
-    @cached_property
+    @made_once
     def organisations(self) -> "Organisations":
         from docmill.services.organisations import Organisations
 
@@ -246,12 +246,12 @@ class App:
     def audit(self) -> "Audit":
         return self.for_org(self.org_id).audit
 
-    @cached_property
+    @made_once
     def identity_provider(self) -> "IdentityProvider | None":
         """Whose word counts at the door, besides passwords."""
         return identity_provider(self.settings)
 
-    @cached_property
+    @made_once
     def sessions(self) -> "Sessions":
         """Signing in and out."""
         from docmill.people.passwords import Argon2Passwords
@@ -260,7 +260,7 @@ class App:
         times = self.settings.sessions
         return Sessions(self.database, Argon2Passwords(), idle=times.idle, absolute=times.absolute)
 
-    @cached_property
+    @made_once
     def door(self) -> "Door":
         """Who comes with what: an API key, or the token of a session."""
         from docmill.services.keys import Door, KeyService
@@ -279,7 +279,7 @@ class App:
     def model_use(self) -> "ModelUse":
         return self.for_org(self.org_id).model_use
 
-    @cached_property
+    @made_once
     def models(self) -> "Gateway":
         """The way to models, under the limits of the settings."""
         from docmill.ai.gateway import Gateway

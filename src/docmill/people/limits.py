@@ -3,7 +3,7 @@
 import hashlib
 from datetime import datetime, timedelta
 
-from sqlalchemy import Connection, case, delete, select
+from sqlalchemy import Connection, case, delete, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from docmill.db.tables import sign_in_limits
@@ -52,9 +52,23 @@ def count(connection: Connection, email: str, address: str | None, now: datetime
             )
 
 
-def forgive(connection: Connection, email: str) -> None:
-    """The password was right: what was mistyped before does not count."""
+def forgive(connection: Connection, email: str, address: str | None = None) -> None:
+    """The password was right: what was mistyped before does not count.
+
+    Of what came from the network address only this attempt does not: an office that signs in all morning is no
+    attacker, and an attacker does not get more guesses by signing in as themselves.
+    """
+    uncount(connection, email, address)
     connection.execute(delete(sign_in_limits).where(sign_in_limits.c.name == _name("email", email)))
+
+
+def uncount(connection: Connection, email: str, address: str | None) -> None:
+    """The attempt came to nothing through no fault of whoever made it."""
+    names = [_name("email", email), *([] if address is None else [_name("address", address)])]
+    # In the order in which they are counted, so that nobody who counts waits for one who waits for them.
+    for name in sorted(names):
+        counted = (sign_in_limits.c.name == name, sign_in_limits.c.failures > 0)
+        connection.execute(update(sign_in_limits).where(*counted).values(failures=sign_in_limits.c.failures - 1))
 
 
 def _name(kind: str, value: str) -> str:

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Row, insert, select, update
+from sqlalchemy import Connection, Row, delete, insert, select, update
 
 from docmill.db.tables import invitations, organisations
 from docmill.model.errors import Conflict, InvalidInput
-from docmill.model.ids import new_id
+from docmill.model.ids import canonical_id, new_id
 from docmill.model.people import Role
 from docmill.people.secrets import INVITATION, hashed, new_secret
 
@@ -82,6 +82,17 @@ def invite(
     values = {name: getattr(made, name) for name in ("id", "email", "resets", "created_at", "created_by", "expires_at")}
     connection.execute(insert(invitations).values(**values, org_id=org_id, role=role.value, token_hash=hashed(token)))
     return made, token
+
+
+def close_ways(connection: Connection, org_id: str, email: str) -> None:
+    """No way in that is still open for somebody leads anywhere. Deleted: one that only ended now might be in use."""
+    mine = (invitations.c.org_id == org_id, invitations.c.email == email, invitations.c.used_at.is_(None))
+    connection.execute(delete(invitations).where(*mine))
+
+
+def by_installation(row: Row[Any]) -> bool:
+    """Whether whoever runs the installation made it: members and keys act under ids, the installation under a name."""
+    return canonical_id(row.created_by) is None
 
 
 def invitation(row: Row[Any]) -> Invitation:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
-from sqlalchemy import Row, insert, select, update
+from sqlalchemy import Connection, Row, insert, select, update
 
 from docmill.db.clock import database_now
 from docmill.db.database import Database
@@ -13,7 +13,7 @@ from docmill.db.tables import api_keys
 from docmill.model.errors import Forbidden, InvalidInput, NotFound
 from docmill.model.ids import DEFAULT_ORG, canonical_id, new_id
 from docmill.model.people import PERMISSIONS, Permission, Principal, Role, may_grant
-from docmill.people.audit import record
+from docmill.people.audit import Deed, record
 from docmill.people.secrets import HINT, KEY, hashed, new_secret
 from docmill.services.invitations import check_founded, checked_name
 
@@ -156,17 +156,45 @@ class Keys:
                 raise InvalidInput(f"There are {len(rows)} keys {key!r}; say which by its id.", field="key")
             if not rows:
                 raise NotFound(f"There is no key {key}. `docmill keys list` shows those there are.", key=key)
+            if not may_grant(principal.role, Role(rows[0].role)):
+                raise Forbidden(
+                    f"{principal.name}, as {principal.role}, may not revoke keys of the role {rows[0].role}."
+                )
             if rows[0].revoked_at is None:
                 now = database_now(connection)
-                connection.execute(update(api_keys).where(api_keys.c.id == rows[0].id).values(revoked_at=now))
-                before = {"name": rows[0].name, "role": rows[0].role}
-                record(connection, principal, "key.revoke", (_SUBJECT, rows[0].id), before, None, now=now)
+                deed = _revoked(connection, rows[0], now)
+                record(connection, principal, *deed, now=now)
             return _key(connection.execute(mine.where(api_keys.c.id == rows[0].id)).one())
 
     def _allow(self, principal: Principal) -> None:
         if principal.org_id != self._org_id:
             raise Forbidden(f"{principal.name} does not act for this organisation.")
         principal.require(Permission.KEYS_MANAGE)
+
+
+def revoke_made_by(
+    connection: Connection, org_id: str, maker: str, role: Role | None, *, now: datetime
+) -> Sequence[Deed]:
+    """Revoke what somebody made and could not make as `role` (None: as nobody); also what those keys made.
+
+    Whoever makes a key has seen it. What was done is for the caller to record.
+    """
+    living = (api_keys.c.org_id == org_id, api_keys.c.revoked_at.is_(None))
+    # A key is younger than the key that made it.
+    rows = connection.execute(select(api_keys).where(*living).order_by(api_keys.c.created_at, api_keys.c.id)).all()
+    makers: set[str] = set()
+    deeds = []
+    for row in rows:
+        beyond = role is None or not may_grant(role, Role(row.role))
+        if row.created_by in makers or (row.created_by == maker and beyond):
+            makers.add(row.id)
+            deeds.append(_revoked(connection, row, now))
+    return deeds
+
+
+def _revoked(connection: Connection, row: Row[Any], now: datetime) -> Deed:
+    connection.execute(update(api_keys).where(api_keys.c.id == row.id).values(revoked_at=now))
+    return Deed("key.revoke", (_SUBJECT, row.id), {"name": row.name, "role": row.role})
 
 
 def _checked(scopes: Iterable[Permission | str] | None, role: Role) -> frozenset[Permission]:

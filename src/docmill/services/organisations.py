@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, Row, insert, select
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError
 
 from docmill.db.clock import database_now
@@ -79,32 +81,33 @@ class Organisations:
                 now = database_now(connection)
                 _check_new(connection, org_id, name)
                 connection.execute(insert(organisations).values(id=org_id, name=name, created_at=now))
-                user_id = ensure_user(connection, email, owner, now)
+                user = ensure_user(connection, email, owner, now)
                 connection.execute(
                     insert(memberships).values(
-                        org_id=org_id, user_id=user_id, role=Role.OWNER.value, created_at=now, created_by=by
+                        org_id=org_id, user_id=user.id, role=Role.OWNER.value, created_at=now, created_by=by
                     )
                 )
-                has_password = connection.execute(select(users.c.password).where(users.c.id == user_id)).scalar()
                 invitation, token = invite(
-                    connection, org_id, email, Role.OWNER, now=now, by=by, within=way, resets=has_password is None
+                    connection, org_id, email, Role.OWNER, now=now, by=by, within=way, resets=user.password is None
                 )
                 after = {"name": name, "owner": email}
                 record(connection, principal, "organisation.found", ("organisation", org_id), None, after, now=now)
         except IntegrityError as error:
             raise _taken(name) from error
         organisation = Organisation(id=org_id, name=name, created_at=now)
-        return Founded(organisation=organisation, owner_id=user_id, invitation=invitation, token=token)
+        return Founded(organisation=organisation, owner_id=user.id, invitation=invitation, token=token)
 
 
-def ensure_user(connection: Connection, email: str, name: str, now: datetime) -> str:
-    """The person with this address, made if there is none yet."""
-    known: str | None = connection.execute(select(users.c.id).where(users.c.email == email)).scalar()
-    if known is not None:
-        return known
-    user_id = new_id()
-    connection.execute(insert(users).values(id=user_id, email=email, name=name, created_at=now))
-    return user_id
+def ensure_user(connection: Connection, email: str, name: str, now: datetime) -> Row[Any]:
+    """The person with this address, made if there is none yet; held until the commit.
+
+    Held, because where somebody belongs decides who may choose their password. Of two that make them at once, both
+    get the same person.
+    """
+    kind = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
+    made = kind(users).values(id=new_id(), email=email, name=name, created_at=now)
+    connection.execute(made.on_conflict_do_nothing(index_elements=["email"]))
+    return connection.execute(select(users).where(users.c.email == email).with_for_update()).one()
 
 
 def _check_new(connection: Connection, org_id: str, name: str) -> None:

@@ -16,8 +16,17 @@ from docmill.db.tables.review import QUEUED
 from docmill.model.errors import Conflict, Forbidden, NotFound
 from docmill.model.ids import DEFAULT_ORG, canonical_id
 from docmill.model.people import Permission, Principal, Role, may_grant
-from docmill.people.audit import record
-from docmill.services.invitations import INVITED_FOR, Invitation, check_founded, checked_email, invitation, invite
+from docmill.people.audit import Deed, record, record_all
+from docmill.services.invitations import (
+    INVITED_FOR,
+    Invitation,
+    check_founded,
+    checked_email,
+    close_ways,
+    invitation,
+    invite,
+)
+from docmill.services.keys import revoke_made_by
 
 MEMBER = "member"
 
@@ -92,10 +101,14 @@ class People:
             record(connection, principal, "member.withdraw", ("invitation", row.id), before, None, now=now)
 
     def reset(self, principal: Principal, who: str, *, within: timedelta = timedelta(days=1)) -> tuple[Invitation, str]:
-        """A way for a member to choose a password anew, and its secret. Their sessions end when it is used."""
+        """A way for a member to choose a password anew, and its secret. Their sessions end when it is used.
+
+        For somebody who belongs to other organisations too it is good only if the installation made it: see
+        `Sessions.accept`.
+        """
         self._allow(principal, Permission.MEMBERS_MANAGE)
         with self._writing() as connection:
-            row = self._found(connection, who)
+            row = self._held(connection, who)
             # Whoever could, would become what they may not make.
             _check_grant(principal, Role(row.role))
             now = database_now(connection)
@@ -107,38 +120,50 @@ class People:
         return made
 
     def set_role(self, principal: Principal, who: str, role: Role) -> Member:
-        """Let a member do something else. It counts from their next request on."""
+        """Let a member do something else. It counts from their next request on.
+
+        Keys that they made and could not make any more are revoked, and what would let them in anew is closed: whoever
+        made it decided about another role.
+        """
         self._allow(principal, Permission.MEMBERS_MANAGE)
         _check_grant(principal, role)
         with self._writing() as connection:
             self._hold_owners(connection)
-            row = self._found(connection, who)
+            row = self._held(connection, who)
             _check_grant(principal, Role(row.role))
             if row.role != role.value:
                 self._check_owner_left(connection, row, role)
                 now = database_now(connection)
+                close_ways(connection, self._org_id, row.email)
                 connection.execute(update(memberships).where(*self._mine(row.id)).values(role=role.value))
                 enlist(connection, self._org_id, row.id, role)
                 if role is not Role.REVIEWER:
                     self._discharge(connection, row.id)
                 change = ({"role": row.role}, {"role": role.value})
-                record(connection, principal, "member.role", (MEMBER, row.id), *change, now=now)
+                deeds = revoke_made_by(connection, self._org_id, row.id, role, now=now)
+                record_all(connection, principal, [Deed("member.role", (MEMBER, row.id), *change), *deeds], now=now)
             return _member(self._found(connection, row.id))
 
     def remove(self, principal: Principal, who: str) -> None:
-        """Let a member go: their sessions end, and what was theirs to review is for others."""
+        """Let a member go: their sessions and keys end, what was theirs to review is for others.
+
+        No way in that was made for them, or to choose a password anew, leads back.
+        """
         self._allow(principal, Permission.MEMBERS_MANAGE)
         with self._writing() as connection:
             self._hold_owners(connection)
-            row = self._found(connection, who)
+            row = self._held(connection, who)
             _check_grant(principal, Role(row.role))
             self._check_owner_left(connection, row, None)
             now = database_now(connection)
+            # Before the sessions, as whoever accepts does: two that lock in the same order do not wait for each other.
+            close_ways(connection, self._org_id, row.email)
             connection.execute(delete(sessions).where(sessions.c.org_id == self._org_id, sessions.c.user_id == row.id))
             connection.execute(delete(memberships).where(*self._mine(row.id)))
             self._discharge(connection, row.id)
             before = {"email": row.email, "role": row.role}
-            record(connection, principal, "member.remove", (MEMBER, row.id), before, None, now=now)
+            deeds = revoke_made_by(connection, self._org_id, row.id, None, now=now)
+            record_all(connection, principal, [Deed("member.remove", (MEMBER, row.id), before), *deeds], now=now)
 
     def _discharge(self, connection: Connection, user_id: str) -> None:
         """No more work for them; what waits for them, waits for anybody."""
@@ -164,10 +189,15 @@ class People:
         joined = memberships.join(users, users.c.id == memberships.c.user_id)
         return select(*columns).select_from(joined).where(memberships.c.org_id == self._org_id)
 
-    def _found(self, connection: Connection, who: str) -> Row[Any]:
+    def _held(self, connection: Connection, who: str) -> Row[Any]:
+        """A member whose role stays what it is until the commit: what was checked is what is changed."""
+        return self._found(connection, who, self._members().with_for_update(of=memberships))
+
+    def _found(self, connection: Connection, who: str, among: Any = None) -> Row[Any]:
+        members = self._members() if among is None else among
         stored = canonical_id(who)
         which = users.c.id == stored if stored is not None else users.c.email == who.strip().casefold()
-        row: Row[Any] | None = connection.execute(self._members().where(which)).one_or_none()
+        row: Row[Any] | None = connection.execute(members.where(which)).one_or_none()
         if row is None:
             raise NotFound(f"There is no member {who}. `docmill members list` shows those there are.", member=who)
         return row

@@ -13,14 +13,14 @@ from sqlalchemy import Connection, Row, Select, delete, insert, select, update
 from docmill.db.clock import database_now
 from docmill.db.database import Database
 from docmill.db.tables import invitations, memberships, organisations, sessions, users
-from docmill.model.errors import DocmillError
+from docmill.model.errors import DocmillError, Forbidden
 from docmill.model.ids import canonical_id
 from docmill.model.people import PERMISSIONS, Principal, Role
 from docmill.people import limits
 from docmill.people.audit import record
 from docmill.people.passwords import Passwords, check_password
 from docmill.people.secrets import SESSION, hashed, new_secret
-from docmill.services.invitations import checked_name
+from docmill.services.invitations import by_installation, checked_name
 from docmill.services.organisations import ensure_user
 from docmill.services.people import MEMBER, add_member
 
@@ -80,7 +80,7 @@ class Sessions:
         with self._database.as_entry().read() as connection:
             user = connection.execute(select(users).where(users.c.email == email)).one_or_none()
         # With nobody there, the same work is done for nothing.
-        good = self._passwords.matches(password, None if user is None else user.password)
+        good = self._matches(password, None if user is None else user.password, email, address)
         if user is None or not good:
             raise _refused()
         with self._database.as_entry().read() as connection:
@@ -88,8 +88,7 @@ class Sessions:
         if place is None:
             raise _refused()
         signed_in = self._begin(user, place)
-        with self._database.as_entry().write() as connection:
-            limits.forgive(connection, email)
+        self._forgive(email, address)
         if previous is not None:
             self.sign_out(previous)
         return signed_in
@@ -140,7 +139,8 @@ class Sessions:
     def accept(self, token: str, password: str, *, name: str | None = None, address: str | None = None) -> SignedIn:
         """Use a way in: join the organisation (or choose a password anew), and be signed in.
 
-        Somebody who has a password proves it; everybody else chooses one.
+        Somebody who has a password proves it; everybody else chooses one. A password opens every organisation that its
+        owner belongs to, so none of them may let others choose it: that is for the installation.
         """
         with self._database.as_entry().read() as connection:
             found = _invitation(connection, token, database_now(connection))
@@ -151,8 +151,9 @@ class Sessions:
             new = self._passwords.hash(password)
         else:
             self._count(found.email, address)
-            if not self._passwords.matches(password, user.password):
+            if not self._matches(password, user.password, found.email, address):
                 raise _refused()
+            self._forgive(found.email, address)
         called = checked_name(name or (user.name if user else found.email.partition("@")[0]), "name")
         with self._database.as_entry(found.org_id).write() as connection:
             now = database_now(connection)
@@ -160,19 +161,25 @@ class Sessions:
             unused = (invitations.c.id == found.id, invitations.c.used_at.is_(None), invitations.c.expires_at > now)
             if connection.execute(update(invitations).where(*unused).values(used_at=now)).rowcount != 1:
                 raise _used_up()
-            user_id = ensure_user(connection, found.email, called, now)
+            person = ensure_user(connection, found.email, called, now)
+            if not found.resets and person.password != (None if user is None else user.password):
+                # Chosen since we looked: it was not the one that was proven.
+                raise _refused()
             if new is not None:
-                connection.execute(update(users).where(users.c.id == user_id).values(password=new))
-                connection.execute(delete(sessions).where(sessions.c.user_id == user_id))
-            role = Role(found.role)
-            joined = add_member(connection, found.org_id, user_id, role, now=now, by=found.created_by)
-            principal = _principal(found.org_id, user_id, called, role)
+                _check_only_here(connection, person.id, found)
+                connection.execute(update(users).where(users.c.id == person.id).values(password=new))
+                connection.execute(delete(sessions).where(sessions.c.user_id == person.id))
+            joined = False
+            if not found.resets:
+                role = Role(found.role)
+                joined = add_member(connection, found.org_id, person.id, role, now=now, by=found.created_by)
+            place = _membership(connection, person.id, found.org_id)
+            if place is None:
+                # To choose a password anew brings nobody back who was let go.
+                raise _used_up()
+            principal = _principal(found.org_id, person.id, person.name, Role(place.role))
             action = "member.join" if joined else "member.password"
-            record(connection, principal, action, (MEMBER, user_id), None, {"email": found.email}, now=now)
-        with self._database.as_entry().read() as connection:
-            person = connection.execute(select(users).where(users.c.id == user_id)).one()
-            place = _membership(connection, user_id, found.org_id)
-        assert place is not None
+            record(connection, principal, action, (MEMBER, person.id), None, {"email": found.email}, now=now)
         return self._begin(person, place)
 
     def _begin(self, user: Row[Any], place: Row[Any]) -> SignedIn:
@@ -185,6 +192,19 @@ class Sessions:
             connection.execute(insert(sessions).values(token_hash=hashed(token), expires_at=expires_at, **values))
             record(connection, principal, "session.sign_in", (MEMBER, user.id), now=now)
         return SignedIn(token=token, principal=principal, expires_at=expires_at)
+
+    def _matches(self, password: str, stored: str | None, email: str, address: str | None) -> bool:
+        try:
+            return self._passwords.matches(password, stored)
+        except limits.SignInLimited:
+            # Nobody looked at it, so it was no guess: a flood must not lock out those who know their password.
+            with self._database.as_entry().write() as connection:
+                limits.uncount(connection, email, address)
+            raise
+
+    def _forgive(self, email: str, address: str | None) -> None:
+        with self._database.as_entry().write() as connection:
+            limits.forgive(connection, email, address)
 
     def _count(self, email: str, address: str | None) -> None:
         """Count the attempt, and commit that whatever comes of it."""
@@ -220,6 +240,18 @@ def _invitation(connection: Connection, token: str, now: datetime) -> Row[Any]:
     if row is None or row.used_at is not None or row.expires_at <= now:
         raise _used_up()
     return row
+
+
+def _check_only_here(connection: Connection, user_id: str, found: Row[Any]) -> None:
+    """Refuse a way in by which one organisation would choose the password that opens another."""
+    elsewhere = select(memberships.c.org_id).where(
+        memberships.c.user_id == user_id, memberships.c.org_id != found.org_id
+    )
+    if not by_installation(found) and connection.execute(elsewhere.limit(1)).first() is not None:
+        raise Forbidden(
+            "This password would open another organisation too. Sign in there first; if you do not know your password, "
+            "ask whoever runs this installation: `docmill members reset`."
+        )
 
 
 def _principal(org_id: str, user_id: str, name: str, role: Role) -> Principal:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Request, Response
 from starlette.concurrency import run_in_threadpool
 
-from docmill.api.access import Acting, Guarded, Installation, allowed, public
+from docmill.api.access import Acting, Guarded, Installation, allowed, public, roomy
 from docmill.api.shapes import Id
 from docmill.model.callbacks import CallbackOutcome
 from docmill.model.people import Permission
@@ -74,6 +74,7 @@ _NOT_TAKEN: dict[int | str, dict[str, Any]] = {
 
 @routes.post("/callbacks", openapi_extra=_BODY, responses=_NOT_TAKEN)
 @public
+@roomy
 async def callback(request: Request, app: Installation, response: Response) -> Answer:
     """Answer a step. Sent again, it is told `skipped: true`, and nothing happens twice."""
     return await _receive(request, app, None, response)
@@ -81,6 +82,7 @@ async def callback(request: Request, app: Installation, response: Response) -> A
 
 @routes.post("/callbacks/{executor}", openapi_extra=_BODY, responses=_NOT_TAKEN)
 @public
+@roomy
 async def callback_of(
     executor: Annotated[str, Path(max_length=200)], request: Request, app: Installation, response: Response
 ) -> Answer:

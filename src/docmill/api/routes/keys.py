@@ -10,7 +10,7 @@ from pydantic import Field
 
 from docmill.api.access import Acting, Guarded, allowed
 from docmill.api.creating import Creating
-from docmill.api.shapes import Id, Text, Wire
+from docmill.api.shapes import Id, Text, Wire, only_id
 from docmill.model.people import Permission, Role
 from docmill.services.keys import ApiKey
 
@@ -63,4 +63,4 @@ def create_key(body: NewKey, call: Acting, creating: Creating) -> Response:
 @allowed(Permission.KEYS_MANAGE)
 def revoke_key(key_id: Id, call: Acting) -> ApiKey:
     """Make a key worthless; a second time changes nothing."""
-    return call.org.keys.revoke(call.principal, key_id)
+    return call.org.keys.revoke(call.principal, only_id(key_id, "key"))

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from docmill.api.access import Acting, Guarded, allowed
 from docmill.api.creating import Creating
-from docmill.api.shapes import Id, Text, Wire
+from docmill.api.shapes import Id, Text, Wire, only_id
 from docmill.model.people import Permission, Role
 from docmill.services.invitations import Invitation
 from docmill.services.people import Member
@@ -51,28 +51,28 @@ def list_members(call: Acting) -> Sequence[Member]:
 @allowed(Permission.MEMBERS_READ)
 def get_member(member_id: Id, call: Acting) -> Member:
     """One member."""
-    return call.org.people.get(call.principal, member_id)
+    return call.org.people.get(call.principal, only_id(member_id, "member"))
 
 
 @routes.patch("/members/{member_id}")
 @allowed(Permission.MEMBERS_MANAGE)
 def change_member(member_id: Id, body: MemberChange, call: Acting) -> Member:
     """Let a member do something else; it counts from their next request on."""
-    return call.org.people.set_role(call.principal, member_id, body.standing)
+    return call.org.people.set_role(call.principal, only_id(member_id, "member"), body.standing)
 
 
 @routes.delete("/members/{member_id}", status_code=204)
 @allowed(Permission.MEMBERS_MANAGE)
 def remove_member(member_id: Id, call: Acting) -> None:
     """Let somebody go; their sessions end with it."""
-    call.org.people.remove(call.principal, member_id)
+    call.org.people.remove(call.principal, only_id(member_id, "member"))
 
 
 @routes.post("/members/{member_id}/reset", status_code=201)
 @allowed(Permission.MEMBERS_MANAGE)
 def reset_member(member_id: Id, call: Acting) -> Invited:
     """A way for a member to choose a password anew."""
-    invitation, token = call.org.people.reset(call.principal, member_id)
+    invitation, token = call.org.people.reset(call.principal, only_id(member_id, "member"))
     return Invited(invitation=invitation, token=token)
 
 
