@@ -16,7 +16,7 @@ PYTEST ?= $(BIN)/python -m pytest
 PYTEST_WORKERS ?= 2
 PYTEST_ARGS ?=
 
-.PHONY: help setup servers demo demo-workflow test test-fault check format bench bench-quick bench-docs bench-review bench-hostile models lock clean
+.PHONY: help setup servers demo demo-workflow test test-fault check format bench bench-quick bench-docs bench-api bench-review bench-hostile models lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/' | expand -t 22
@@ -63,6 +63,9 @@ bench-docs: $(STAMP) ## measure how fast documents are read, beside the librarie
 
 bench-review: $(STAMP) servers ## measure the queue of review at 100,000 open items on PostgreSQL
 	@$(BIN)/python -m bench.review
+
+bench-api: $(STAMP) servers ## measure the API at 100,000 documents on PostgreSQL: looks, claims, uploads
+	@$(BIN)/python -m bench.api
 
 bench-hostile: $(STAMP) ## read the hostile files of the labelled data, and damaged copies of the others
 	@$(BIN)/python -m bench.hostile

@@ -9,6 +9,7 @@ import pytest
 from docmill.db.database import Database
 from docmill.testing.world import World, migrate
 from tests.conftest import PostgresCopies
+from tests.contract.served import Served, serving
 
 KINDS = ("sqlite", "postgresql")
 
@@ -41,3 +42,10 @@ def world(database_url: str, tmp_path: Path) -> Iterator[World]:
         world.check()
     finally:
         world.close()
+
+
+@pytest.fixture
+def served(database_url: str, tmp_path: Path) -> Iterator[Served]:
+    """The API over each database in turn, nobody working."""
+    with serving(database_url, tmp_path / "home") as found:
+        yield found

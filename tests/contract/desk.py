@@ -19,8 +19,10 @@ from docmill.extraction.schema import FieldSchema
 from docmill.extraction.schema_text import parse_schema
 from docmill.model.ids import DEFAULT_ORG, following_id, new_id
 from docmill.model.people import PERMISSIONS, Principal, Role, system_principal
+from docmill.people.audit import Deed
 from docmill.review.fields import found_in
 from docmill.review.priority import place_of, standing
+from docmill.review.recording import Recorder
 from docmill.review.rows import deadlines, insert_fields
 from docmill.services.review import Review
 from docmill.services.review_base import Reading
@@ -102,6 +104,10 @@ class Recorded:
     ) -> None:
         self.actions.append((principal.id, action, subject[1], before, after))
 
+    def record_all(self, connection: Connection, principal: Principal, deeds: Sequence[Deed], now: datetime) -> None:
+        for deed in deeds:
+            self.record(connection, principal, *deed, now)
+
     @property
     def verbs(self) -> list[str]:
         return [action for _, action, *_ in self.actions]
@@ -116,6 +122,7 @@ class Desk:
         compiled = compile_template(shipped_text(OUTPUTS), catalogue=Catalogue.permissive())
         self._template = Templates(database).register(compiled).id
         self.recorded = Recorded()
+        self.recorder: Recorder = self.recorded
         self.extractions: dict[str, Extraction] = {}
         self.review = self.service()
         self.system = system_principal(DEFAULT_ORG)
@@ -132,7 +139,7 @@ class Desk:
             Reading(extraction=self.extractions.get, schema=schema),
             lambda: self._template,
             claim_for=claim_for,
-            recorder=self.recorded,
+            recorder=self.recorder,
         )
 
     def now(self) -> datetime:

@@ -14,7 +14,7 @@ from docmill.documents.intake import sources
 from docmill.documents.records import DocumentRecord
 from docmill.services.ordering import order_of, processing_template
 from docmill.services.processing import Entry, Order
-from docmill.settings import ChildSection, ReviewSection, Settings, StorageSection
+from docmill.settings import ChildSection, ReviewSection, Settings, StorageSection, WebhookSection
 from docmill.testing.waiting import until
 from docmill.workers.process import alongside
 
@@ -139,6 +139,7 @@ def mailroom(
     expire: timedelta | None = None,
     storage: StorageSection | None = None,
     review: ReviewSection | None = None,
+    webhooks: WebhookSection | None = None,
 ) -> Iterator[Mailroom]:
     """An installation on this database, its files below the folder."""
     # One child: to start a second costs more than all the work there is.
@@ -148,6 +149,7 @@ def mailroom(
         children=ChildSection(count=1),
         storage=storage or StorageSection(originals_expire_after=expire),
         review=review or ReviewSection(),
+        webhooks=webhooks or WebhookSection(),
     )
     with open_app(settings, check_schema=False) as app, ExitStack() as until_closed:
         yield Mailroom(app, folder, until_closed)

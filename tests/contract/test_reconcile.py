@@ -15,6 +15,7 @@ from docmill.engine.context import AppliedDatabase, Applying
 from docmill.engine.events import Cancelled, Rerun
 from docmill.engine.write_only import NeedsFullDatabase, WriteOnlyDatabase
 from docmill.model.errors import PermanentError
+from docmill.model.ids import DEFAULT_ORG
 from docmill.plugin import Reconciled, derived_id
 from docmill.testing.samples import single_step
 from docmill.testing.waiting import until
@@ -64,6 +65,7 @@ class Shelf:
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
         with self.world.store.session.write() as connection:
+            self.world.store.session.act_for(DEFAULT_ORG)
             yield connection
 
     def execute(self, statement: str, **values: object) -> None:

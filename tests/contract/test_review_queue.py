@@ -1,29 +1,32 @@
 """The queue of review: who is first, who has it, and what passes by itself, on both databases."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Barrier
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import Connection, delete, event, func, insert, select, update
 
 from docmill.db.database import Database
-from docmill.db.tables import review_items
+from docmill.db.tables import jobs, review_items
 from docmill.model.errors import DocmillError, Forbidden, InvalidInput, NotFound
 from docmill.model.ids import DEFAULT_ORG
 from docmill.model.people import Role
 from docmill.model.review import AlreadyClaimed, AlreadyDecided, NotYours, ReviewStatus, SlaState, VersionConflict
+from docmill.people.audit import AuditTrail, faults
 from docmill.review.priority import breakdown
 from docmill.review.queue import claim_first, first_in_queue, open_by_priority, settle
 from docmill.services.review import ItemSummary
 from docmill.services.review_chores import ReviewChores
 from docmill.testing.plans import profile
-from tests.contract.desk import ANN, BOB, BOSS, Desk, item_row, person
+from tests.contract.desk import ANN, BOB, BOSS, Desk, Recorded, extraction, item_row, person
 
 HOUR = timedelta(hours=1)
 
@@ -56,6 +59,91 @@ def test_twenty_reviewers_at_once_claim_every_item_once_and_lose_none(desk: Desk
     with ThreadPoolExecutor(20) as pool:
         taken = [item for mine in pool.map(work, range(20)) for item in mine]
     assert sorted(taken) == sorted(items)
+
+
+@contextmanager
+def overheard(database: Database) -> Iterator[list[str]]:
+    """The statements of services, in lower case."""
+    heard: list[str] = []
+
+    def hear(_connection: object, _cursor: object, statement: str, *_: object) -> None:
+        heard.append(statement.lower())
+
+    event.listen(database.engine, "before_cursor_execute", hear)
+    try:
+        yield heard
+    finally:
+        event.remove(database.engine, "before_cursor_execute", hear)
+
+
+def test_items_that_others_hold_are_passed_over_by_one_statement(desk: Desk) -> None:
+    desk.put(8)
+    order = [item.id for item in desk.review.next(ANN, limit=8)]
+    held = select(review_items.c.id).where(review_items.c.id.in_(order[:5])).with_for_update()
+    # SQLite has one writer: nobody else can hold anything at that moment.
+    free = order[5] if desk.database.kind == "postgresql" else order[0]
+    with ExitStack() as others:
+        if desk.database.kind == "postgresql":
+            others.enter_context(desk.database.write()).execute(held)
+        heard = others.enter_context(overheard(desk.database))
+        claimed = desk.review.claim_next(ANN)
+    assert claimed is not None
+    assert claimed.id == free
+    assert sum(statement.startswith("update review_items") for statement in heard) == 1
+
+
+def test_the_end_of_the_audit_chain_is_held_for_the_entry_alone(desk: Desk) -> None:
+    """Everybody of the organisation who does something waits for it."""
+    desk.recorder = AuditTrail()
+    review = desk.service()
+    item_id = desk.slip(extraction(number="7", total="10.00"))
+    deeds: list[Callable[[], object]] = [
+        lambda: review.claim_next(ANN),
+        lambda: review.confirm(ANN, item_id, ["number", "total"]),
+        lambda: review.undo(ANN, item_id),
+        lambda: review.release(ANN, item_id),
+        lambda: review.postpone(ANN, item_id, desk.now() + HOUR),
+        lambda: review.resume(ANN, item_id),
+        lambda: review.assign(BOSS, item_id, "ann"),
+        lambda: review.claim(ANN, item_id),
+    ]
+    for deed in deeds:
+        with overheard(desk.database) as heard:
+            deed()
+        first = next(place for place, statement in enumerate(heard) if "audit_heads" in statement)
+        assert all("audit_" in statement for statement in heard[first:]), heard[first:]
+    most = 2 if desk.database.kind == "postgresql" else 3
+    assert sum("audit_" in statement for statement in heard) == most
+    with desk.database.read() as connection:
+        assert not list(faults(connection, DEFAULT_ORG))
+
+
+def test_a_decision_is_recorded_after_its_jobs_are_submitted(desk: Desk) -> None:
+    seen: list[int] = []
+
+    class Looking(Recorded):
+        def record(self, connection: Connection, *told: Any) -> None:
+            seen.append(connection.execute(select(func.count()).select_from(jobs)).scalar_one())
+            super().record(connection, *told)
+
+    desk.recorder = Looking()
+    review = desk.service()
+    item_id = desk.slip(extraction(number="7", total="10.00"))
+    review.claim(ANN, item_id)
+    review.confirm(ANN, item_id, ["number"])
+    review.approve(ANN, item_id)
+    review.close()
+    assert seen == [0, 0, 1]
+
+
+def test_looking_at_the_queue_is_one_transaction(desk: Desk) -> None:
+    desk.put(2)
+    begun: list[object] = []
+    event.listen(desk.database.engine, "begin", begun.append)
+    for look in (lambda: desk.review.next(ANN), lambda: desk.review.list(ANN), lambda: desk.review.claim_next(ANN)):
+        begun.clear()
+        assert look()
+        assert len(begun) == 1
 
 
 def test_of_two_who_want_one_item_one_has_it_and_one_is_told_who(desk: Desk) -> None:

@@ -26,6 +26,7 @@ from docmill.model.callbacks import CallbackOutcome
 from docmill.model.documents import DocumentStatus
 from docmill.model.ids import DEFAULT_ORG, new_id
 from docmill.model.issues import IssueSeverity, IssueStatus
+from docmill.model.people import Role
 from docmill.model.review import FieldState, ReviewStatus, SlaState
 from docmill.model.statuses import (
     JOB_TRANSITIONS,
@@ -36,6 +37,7 @@ from docmill.model.statuses import (
     StepKind,
     StepStatus,
 )
+from docmill.model.webhooks import DeliveryStatus, WebhookEvent
 from docmill.testing.samples import single_step
 from docmill.testing.world import World
 from tests.conftest import PostgresCopies
@@ -53,9 +55,14 @@ CHECKED: dict[tuple[str, str], type[StrEnum]] = {
     ("ai_calls", "outcome"): CallOutcome,
     ("ai_breakers", "state"): BreakerState,
     ("documents", "status"): DocumentStatus,
+    ("webhook_deliveries", "event"): WebhookEvent,
+    ("webhook_deliveries", "status"): DeliveryStatus,
     ("review_items", "status"): ReviewStatus,
     ("review_items", "sla_state"): SlaState,
     ("extracted_fields", "state"): FieldState,
+    ("memberships", "role"): Role,
+    ("invitations", "role"): Role,
+    ("api_keys", "role"): Role,
 }
 
 
@@ -94,7 +101,9 @@ def constraints(connection: Connection) -> dict[str, str]:
         found = {row.name: row.definition for row in connection.execute(text(query))}
     else:
         found = {}
-        for row in connection.execute(text("select name, sql from sqlite_master where sql is not null")):
+        for row in connection.execute(
+            text("select name, sql from sqlite_master where sql is not null and type <> 'trigger'")
+        ):
             # A table's parts are named; their order in the text is of no account.
             # ALTER TABLE adds a column in the line of the last constraint, so lines mean nothing: commas do.
             words = re.sub(r"\s+", " ", row.sql).replace("CREATE TABLE", "").replace(") WITHOUT", ", WITHOUT")
@@ -152,7 +161,7 @@ def members(connection: Connection, table: str, column: str) -> set[str]:
     else:
         sql = connection.execute(text("select sql from sqlite_master where name = :name"), {"name": table}).scalar_one()
         (definition,) = (line for line in sql.splitlines() if f"ck_{table}_{column} " in line)
-    return set(re.findall(r"'(\w+)'", definition))
+    return set(re.findall(r"'([\w.]+)'", definition))
 
 
 @pytest.mark.parametrize("place", CHECKED, ids=".".join)

@@ -93,7 +93,7 @@ def call(kind: Kind, **changes: Any) -> ModelCall:
         output_schema=SCHEMA,
         max_tokens=321,
         temperature=None,
-        timeout=20.0,
+        timeout=120.0,
         options={},
     )
     return replace(made, **changes)

@@ -108,7 +108,8 @@ class Gateway:
         else:
             call_id = new_id()
             await self._write(
-                lambda connection: record(connection, call_id, caller, target, ending, now=self._clock(connection))
+                caller.org_id,
+                lambda connection: record(connection, call_id, caller, target, ending, now=self._clock(connection)),
             )
         if error is not None:
             raise error
@@ -217,7 +218,7 @@ class Gateway:
                 response=key,
             )
 
-        admitting = asyncio.ensure_future(self._in_database(work))
+        admitting = asyncio.ensure_future(self._in_database(caller.org_id, work))
         try:
             return await asyncio.shield(admitting)
         except asyncio.CancelledError:
@@ -236,12 +237,13 @@ class Gateway:
 
     async def _settle(self, ticket: Ticket, ending: Ending) -> None:
         await self._write(
-            lambda connection: settle(connection, ticket, ending, rules=self._rules, now=self._clock(connection))
+            ticket.caller.org_id,
+            lambda connection: settle(connection, ticket, ending, rules=self._rules, now=self._clock(connection)),
         )
 
-    async def _write(self, work: Callable[[Connection], None]) -> None:
+    async def _write(self, org_id: str, work: Callable[[Connection], None]) -> None:
         """Write how a call ended, even if whoever asked is cancelled meanwhile."""
-        await asyncio.shield(self._keep(self._in_database(work)))
+        await asyncio.shield(self._keep(self._in_database(org_id, work)))
 
     def _keep(self, work: "Coroutine[Any, Any, None]") -> "asyncio.Task[None]":
         """A task that is not forgotten before its end."""
@@ -260,15 +262,15 @@ class Gateway:
             at=ticket.created_at,
         )
 
-    async def _in_database(self, work: Callable[[Connection], T]) -> T:
+    async def _in_database(self, org_id: str, work: Callable[[Connection], T]) -> T:
         """One short write transaction on a thread, waiting for a database that is away: that costs no attempt."""
-        return await asyncio.get_running_loop().run_in_executor(self._threads, self._persist, work)
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self._persist, org_id, work)
 
-    def _persist(self, work: Callable[[Connection], T]) -> T:
+    def _persist(self, org_id: str, work: Callable[[Connection], T]) -> T:
         pause = 0.02
         while True:
             try:
-                with self._database.write() as connection:
+                with self._database.scoped(org_id).write() as connection:
                     return work(connection)
             except Exception as error:
                 transient = isinstance(error, DatabaseUnavailable) or is_transient(error)

@@ -7,43 +7,60 @@ library, nor looking at jobs that of the worker.
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from docmill.bootstrap.declarations import catalogue_of, load_registry, plugin_modules
 from docmill.bootstrap.meanings import (
     askable,
     document_work,
     extraction_options,
+    identity_provider,
     model_accesses,
     model_rules,
-    no_blobs,
     open_blobs,
     output_settings,
     retry_policy,
     review_reading,
     schema_overrides,
+    webhook_rules,
 )
+from docmill.bootstrap.once import made_once
+from docmill.bootstrap.revisions import SchemaOutdated, is_newer, outdated
 from docmill.model.errors import DocmillError
-from docmill.settings import ExecutorSection, ProviderSection, Settings
+from docmill.model.ids import DEFAULT_ORG
+from docmill.model.people import Permission
+from docmill.settings import Settings
 
 if TYPE_CHECKING:
     from docmill.ai.gateway import Gateway
+    from docmill.bootstrap.organisation import Organisation
     from docmill.db.database import Database
     from docmill.documents.blobs import Blobs
     from docmill.engine.bell import Bell
+    from docmill.engine.children import Children
+    from docmill.engine.store_pool import StorePool
     from docmill.engine.worker import Worker
+    from docmill.model.people import Principal
+    from docmill.people.oidc import IdentityProvider
     from docmill.plugin import Registry
     from docmill.prompts.store import Prompts
+    from docmill.services.analytics import Analytics
+    from docmill.services.audit import Audit
     from docmill.services.batches import Batches
     from docmill.services.callbacks import Callbacks
     from docmill.services.documents import Documents
     from docmill.services.issues import Issues
     from docmill.services.jobs import Jobs
+    from docmill.services.keys import Door, Keys
     from docmill.services.models import ModelUse
+    from docmill.services.organisations import Organisations
+    from docmill.services.people import People
     from docmill.services.processing import Processing
     from docmill.services.review import Review
+    from docmill.services.sessions import Sessions
     from docmill.services.templates import Templates
+    from docmill.services.upload_slots import Slots
+    from docmill.services.webhooks import Webhooks
     from docmill.steps.document_work import DocumentWork
     from docmill.templates.catalogue import Catalogue
 
@@ -68,23 +85,6 @@ __all__ = [
     "schema_overrides",
 ]
 
-ENTRY_POINTS = "docmill.plugins"
-BUILT_IN = (
-    "docmill.steps.check",
-    "docmill.steps.finish",
-    "docmill.steps.generate",
-    "docmill.steps.human",
-    "docmill.steps.undo",
-    "docmill.ai.local",
-)
-"""Modules that declare what every installation has."""
-
-
-class SchemaOutdated(DocmillError):
-    """The database is not at the schema of this release."""
-
-    code = "schema_outdated"
-
 
 class HomeUnusable(DocmillError):
     """The folder for the installation's state cannot be used."""
@@ -98,15 +98,27 @@ class App:
 
     settings: Settings
     database: "Database"
+    org_id: str = DEFAULT_ORG
+    """For whom its services act; sign-in, the door, callbacks and workers are everybody's."""
+    whole: "App | None" = None
+    """The installation that this is a view of."""
 
-    @cached_property
+    def of(self, org_id: str) -> "App":
+        """The same installation for another organisation: to be closed by itself, before the whole."""
+        view = replace(self, org_id=org_id, whole=self)
+        # What is dear to make and no organisation's own is shared.
+        shared = ("registry", "blobs", "bell", "stores", "_organisations")
+        view.__dict__.update({name: getattr(self, name) for name in shared})
+        return view
+
+    @made_once
     def registry(self) -> "Registry":
         """Built-in step types, entry points, and the modules named in the settings."""
         return load_registry(
             self.settings.plugins, self.settings.executors, self.settings.ai.providers, self.document_work
         )
 
-    @cached_property
+    @made_once
     def blobs(self) -> "Blobs":
         """Where bytes are kept."""
         return open_blobs(self.settings, self.database)
@@ -116,92 +128,158 @@ class App:
         """What the steps of document processing work with."""
         return document_work(self.settings, lambda: self.blobs, self.database)
 
-    @cached_property
-    def documents(self) -> "Documents":
-        from docmill.services.documents import Documents
-
-        return Documents(self.database, lambda: self.blobs)
-
-    @cached_property
-    def processing(self) -> "Processing":
-        """Documents in, by whole folders."""
-        from docmill.services.processing import Processing
-
-        limits = self.document_work.limits
-        concurrency = self.settings.processing.concurrency
-        return Processing(self.database, lambda: self.blobs, self.documents, self.jobs, limits, in_flight=concurrency)
-
-    @cached_property
+    @made_once
     def bell(self) -> "Bell":
         from docmill.engine.bell import open_bell
 
         return open_bell(self.database, self.settings.run_dir)
 
-    @cached_property
+    @made_once
+    def children(self) -> "Children":
+        """Where the edges have pages rendered: files of strangers are opened in no process that matters."""
+        from docmill.engine.children import Children, ChildSettings
+
+        return Children(ChildSettings(**self.settings.children.model_dump(exclude_none=True)))
+
+    @made_once
+    def slots(self) -> "Slots":
+        """Uploads by signed links."""
+        from datetime import UTC, datetime
+        from functools import cache
+
+        from docmill.db.secrets import UPLOAD_SLOTS, installation_secret
+        from docmill.services.upload_slots import Slots
+
+        return Slots(cache(lambda: installation_secret(self.database, UPLOAD_SLOTS, now=datetime.now(UTC))))
+
+    @made_once
+    def stores(self) -> "StorePool":
+        """Connections on which services commit what moves jobs; shared by the services of all organisations."""
+        from docmill.engine.store import PlanSource
+        from docmill.engine.store_pool import StorePool
+
+        return StorePool(self.database, PlanSource())
+
+    @made_once
+    def _organisations(self) -> "dict[str, Organisation]":
+        return {}
+
+    def for_org(self, org_id: str) -> "Organisation":
+        """The services of one organisation."""
+        from docmill.bootstrap.organisation import Organisation
+
+        found = self._organisations.get(org_id)
+        # Two threads may make it at the same moment: then the first one's stands.
+        return found or self._organisations.setdefault(org_id, Organisation(self, org_id))
+
+    @property
+    def documents(self) -> "Documents":
+        return self.for_org(self.org_id).documents
+
+    @property
+    def processing(self) -> "Processing":
+        return self.for_org(self.org_id).processing
+
+    @property
     def templates(self) -> "Templates":
-        from docmill.services.templates import Templates
+        return self.for_org(self.org_id).templates
 
-        return Templates(self.database)
-
-    @cached_property
+    @property
     def prompts(self) -> "Prompts":
-        from docmill.prompts.store import Prompts
+        return self.for_org(self.org_id).prompts
 
-        return Prompts(self.database)
-
-    @cached_property
+    @property
     def jobs(self) -> "Jobs":
-        from docmill.services.jobs import Jobs
+        return self.for_org(self.org_id).jobs
 
-        return Jobs(self.database, self.bell)
+    @property
+    def batches(self) -> "Batches":
+        return self.for_org(self.org_id).batches
 
-    @cached_property
+    @property
+    def issues(self) -> "Issues":
+        return self.for_org(self.org_id).issues
+
+    @property
+    def review(self) -> "Review":
+        return self.for_org(self.org_id).review
+
+    @property
+    def catalogue(self) -> "Catalogue":
+        return self.for_org(self.org_id).catalogue
+
+    @made_once
     def callbacks(self) -> "Callbacks":
         """Where answers of outside executors come in."""
         from docmill.services.callbacks import Callbacks
 
         keys = {name: section.key for name, section in self.settings.executors.items()}
-        return Callbacks(self.database, self.bell, keys)
+        return Callbacks(self.database, self.bell, keys, stores=self.stores)
 
-    @cached_property
-    def batches(self) -> "Batches":
-        from docmill.services.batches import Batches
+    def jobs_for(self, principal: "Principal") -> "Jobs":
+        """The jobs that somebody sees: all, or where jobs.visibility says so their own."""
+        from docmill.services.jobs import Jobs
 
-        return Batches(self.database, self.bell)
+        seen_by = self.sees_as(principal)
+        return Jobs(self.database, self.bell, principal.org_id, self.stores, seen_by=seen_by)
 
-    @cached_property
-    def issues(self) -> "Issues":
-        from docmill.services.issues import Issues
+    def sees_as(self, principal: "Principal") -> str | None:
+        """By whom the jobs, batches and issues that somebody sees must be; None: by anybody."""
+        own = self.settings.jobs.visibility == "own" and not principal.may(Permission.MEMBERS_MANAGE)
+        return principal.id if own else None
 
-        return Issues(self.database, self.bell)
+    @made_once
+    def organisations(self) -> "Organisations":
+        from docmill.services.organisations import Organisations
 
-    @cached_property
-    def review(self) -> "Review":
-        """What people look at and decide."""
-        from docmill.services.ordering import outputs_template
-        from docmill.services.review import Review
-
-        return Review(
-            self.database,
-            self.bell,
-            review_reading(self.settings, lambda: self.blobs),
-            lambda: outputs_template(self.templates, self.catalogue).id,
-            claim_for=self.settings.review.claim_for,
-        )
-
-    @cached_property
-    def model_use(self) -> "ModelUse":
-        """What models were asked and what it cost."""
-        from docmill.services.models import ModelUse
-
-        return ModelUse(self.database)
+        return Organisations(self.database)
 
     @property
-    def catalogue(self) -> "Catalogue":
-        """What a template may name here, the prompts that are stored now included."""
-        return replace(catalogue_of(self.registry), prompts=self.prompts.known())
+    def people(self) -> "People":
+        return self.for_org(self.org_id).people
 
-    @cached_property
+    @property
+    def keys(self) -> "Keys":
+        return self.for_org(self.org_id).keys
+
+    @property
+    def audit(self) -> "Audit":
+        return self.for_org(self.org_id).audit
+
+    @made_once
+    def identity_provider(self) -> "IdentityProvider | None":
+        """Whose word counts at the door, besides passwords."""
+        return identity_provider(self.settings)
+
+    @made_once
+    def sessions(self) -> "Sessions":
+        """Signing in and out."""
+        from docmill.people.passwords import Argon2Passwords
+        from docmill.services.sessions import Sessions
+
+        times = self.settings.sessions
+        return Sessions(self.database, Argon2Passwords(), idle=times.idle, absolute=times.absolute)
+
+    @made_once
+    def door(self) -> "Door":
+        """Who comes with what: an API key, or the token of a session."""
+        from docmill.services.keys import Door, KeyService
+
+        return Door(KeyService(self.database), self.sessions)
+
+    @property
+    def webhooks(self) -> "Webhooks":
+        return self.for_org(self.org_id).webhooks
+
+    @property
+    def analytics(self) -> "Analytics":
+        return self.for_org(self.org_id).analytics
+
+    @property
+    def model_use(self) -> "ModelUse":
+        return self.for_org(self.org_id).model_use
+
+    @made_once
     def models(self) -> "Gateway":
         """The way to models, under the limits of the settings."""
         from docmill.ai.gateway import Gateway
@@ -209,18 +287,18 @@ class App:
 
         return Gateway(self.database, self.registry.providers, model_rules(self.settings), failpoint=failpoint)
 
-    def worker(self, only: Mapping[str, int] | None = None) -> "Worker":
+    def worker(self, only: Mapping[str, int] | None = None, *, staying: bool = False) -> "Worker":
         """A worker with the pools of the settings; kinds not named there have their defaults.
 
-        `only` (pool -> capacity) makes it serve just these, with this capacity.
+        `only` (pool -> capacity) makes it serve just these, with this capacity. One that is `staying`, unlike one for a
+        few documents, also makes what has been done findable.
         """
         from docmill.engine.children import ChildSettings
         from docmill.engine.lease import LeaseSettings
         from docmill.engine.pools import PoolSettings
         from docmill.engine.worker import Worker, WorkerSettings, default_pools
         from docmill.prompts.store import resolve
-        from docmill.services.document_chores import document_chores
-        from docmill.services.review_chores import ReviewChores
+        from docmill.services.chores import chores
 
         settings = self.settings
         pools = {pool.name: pool for pool in default_pools()}
@@ -242,7 +320,13 @@ class App:
                 children=ChildSettings(**children),
                 drain_seconds=settings.drain_seconds,
                 retention=settings.retention.jobs,
-                chores=(*document_chores(self.database, lambda: self.blobs), ReviewChores(self.database)),
+                chores=chores(
+                    self.database,
+                    lambda: self.blobs,
+                    webhook_rules(settings),
+                    idle=settings.sessions.idle,
+                    staying=staying,
+                ),
             ),
             resolve,
             models=self.models,
@@ -263,13 +347,15 @@ class App:
         from docmill.db import schema
 
         if is_newer(self.revision()):
-            raise _outdated(self, self.revision())
+            raise outdated(self.database, self.revision())
         with self.database.write() as connection:
             schema.upgrade(connection)
         return schema.HEAD
 
     def close(self) -> None:
-        for name in ("models", "jobs", "callbacks", "batches", "issues", "review", "bell"):
+        if self.whole is not None:
+            return
+        for name in ("models", "children", "stores", "bell"):
             if name in self.__dict__:
                 getattr(self, name).close()
         self.database.close()
@@ -305,95 +391,4 @@ def _check_schema(app: App) -> None:
     if app.database.kind == "sqlite" and not is_newer(revision):
         app.upgrade()
         return
-    raise _outdated(app, revision)
-
-
-def is_newer(revision: str | None) -> bool:
-    """Whether a newer release wrote this revision; they are numbered in order."""
-    from docmill.db import schema
-
-    return revision is not None and revision > schema.HEAD
-
-
-def _outdated(app: App, revision: str | None) -> SchemaOutdated:
-    from docmill.db import schema
-
-    if is_newer(revision):
-        return SchemaOutdated(
-            f"The database {app.database} is at revision {revision}, made by a newer release; this one knows "
-            f"{schema.HEAD}. Upgrade Docmill."
-        )
-    found = f"is at revision {revision}" if revision else "has no Docmill schema"
-    return SchemaOutdated(
-        f"The database {app.database} {found}, this release needs {schema.HEAD}. Run `docmill db upgrade`."
-    )
-
-
-def plugin_modules(modules: tuple[str, ...]) -> tuple[str, ...]:
-    """Where steps, processors and loaders are declared: built in, by entry point, and in these modules."""
-    from importlib.metadata import entry_points
-
-    names = [*BUILT_IN, *(point.module for point in entry_points(group=ENTRY_POINTS)), *modules]
-    return tuple(dict.fromkeys(names))
-
-
-def load_registry(
-    modules: tuple[str, ...],
-    executors: Mapping[str, ExecutorSection] | None = None,
-    providers: Mapping[str, ProviderSection] | None = None,
-    work: "DocumentWork | None" = None,
-) -> "Registry":
-    """All declared steps, processors and loaders; external steps go to these executors, models to these providers."""
-    from datetime import UTC, datetime
-    from importlib import import_module
-
-    from docmill.ai.providers.asking import provider_of
-    from docmill.plugin import EntityLoader, PluginInvalid, Registry
-    from docmill.steps.documents import document_declarations
-    from docmill.steps.external import Executor, external_call
-
-    registry = Registry()
-    for name in plugin_modules(modules):
-        try:
-            module = import_module(name)
-        except DocmillError:
-            raise
-        except (
-            Exception
-        ) as error:  # A plug-in is somebody else's code: whatever it raises, the person must hear its name.
-            raise PluginInvalid(
-                f"The plug-in module {name!r} cannot be imported: {type(error).__name__}: {error}. "
-                "Install it or correct `plugins`.",
-                module=name,
-            ) from error
-        registry.add_module(module)
-    known = {
-        name: Executor(url=section.url, key=section.key, timeout=section.timeout)
-        for name, section in (executors or {}).items()
-    }
-    registry.add(external_call(known, lambda: datetime.now(UTC)))
-    for spec in document_declarations(work or document_work(Settings.model_construct(home=Path()), no_blobs)):
-        # A plug-in of an earlier release may have documents of its own.
-        if not (isinstance(spec, EntityLoader) and spec.entity_type in registry.loaders):
-            registry.add(spec)
-    for access in model_accesses(providers or {}).values():
-        # A plug-in may bring a provider of its own under one of the names.
-        if access.name not in registry.providers:
-            registry.add(provider_of(access))
-    return registry
-
-
-def catalogue_of(registry: "Registry") -> "Catalogue":
-    """What a template may name, given these declarations."""
-    from docmill.templates.catalogue import Catalogue, StepType
-
-    processors: dict[str, set[str]] = {}
-    for service, method in registry.processors:
-        processors.setdefault(service, set()).add(method)
-    return Catalogue(
-        step_types={
-            name: StepType(kind=spec.kind, recoveries=frozenset(spec.recoveries), takes_item="item" in spec.needs)
-            for name, spec in registry.steps.items()
-        },
-        processors={service: frozenset(methods) for service, methods in processors.items()},
-    )
+    raise outdated(app.database, revision)

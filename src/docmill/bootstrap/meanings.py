@@ -11,12 +11,16 @@ from docmill.settings import ProviderSection, Settings
 if TYPE_CHECKING:
     from docmill.ai.providers.access import Access
     from docmill.ai.rules import Rules, Target
+    from docmill.bootstrap import App
     from docmill.db.database import Database
     from docmill.documents.blobs import Blobs
     from docmill.extraction.overrides import Overrides
     from docmill.outputs.places import OutputSettings
+    from docmill.people.oidc import IdentityProvider
+    from docmill.services.processing import Order
     from docmill.services.retries import RetryPolicy
     from docmill.services.review_base import Reading
+    from docmill.services.webhook_sending import Sending
     from docmill.steps.document_work import DocumentWork
 
 
@@ -82,7 +86,7 @@ def document_work(
 def _earlier_invoice(database: "Database", org_id: str, identity: str, document_id: str) -> tuple[str, str] | None:
     from docmill.documents.invoices import earlier
 
-    with database.read() as connection:
+    with database.scoped(org_id).read() as connection:
         return earlier(connection, org_id=org_id, identity=identity, document_id=document_id)
 
 
@@ -222,6 +226,25 @@ def extraction_options(settings: Settings) -> dict[str, object]:
     }
 
 
+def identity_provider(settings: Settings) -> "IdentityProvider | None":
+    """Whose word counts at the door, if anybody's."""
+    section = settings.oidc
+    if section.issuer is None or section.client_id is None:
+        return None
+    from docmill.people.oidc import IdentityProvider
+
+    secret = None if section.client_secret is None else section.client_secret.get_secret_value()
+    return IdentityProvider(section.issuer, section.client_id, secret, scopes=section.scopes)
+
+
+def webhook_rules(settings: Settings) -> "Sending":
+    """How messages to other systems are sent."""
+    from docmill.services.webhook_sending import Sending
+
+    section = settings.webhooks
+    return Sending(timeout=section.timeout, private=section.private_addresses, keep=section.keep)
+
+
 def askable(settings: Settings, name: str) -> "Target":
     """The model that a name means; raises what would keep every step from asking it, before any is started."""
     from docmill.ai.providers.clients import check_ready
@@ -231,3 +254,41 @@ def askable(settings: Settings, name: str) -> "Target":
     if access is not None:
         check_ready(access)
     return target
+
+
+def ordered(app: "App", schema: str | None, model: str | None) -> "Order":
+    """What an upload asks for, made definite; InvalidInput if there is no such schema or model."""
+    from docmill.extraction.models import fingerprint
+    from docmill.extraction.schema import available
+    from docmill.model.errors import InvalidInput
+    from docmill.services.ordering import order_of
+
+    settings = app.settings
+    folders = settings.schema_folders
+    if schema is not None and schema not in (known := available(folders)):
+        raise InvalidInput(f"There is no schema {schema!r}. There are: {', '.join(known)}.", field="body.schema")
+    return order_of(
+        schema=schema,
+        model=None if model is None else known_model(app, model),
+        out=None,
+        blobs=app.blobs,
+        folders=folders,
+        overrides=schema_overrides(settings),
+        learned=fingerprint(settings.home / "models"),
+    )
+
+
+def known_model(app: "App", name: str) -> str:
+    """The model that a name means, as `provider:model`; InvalidInput if nobody here can ask it."""
+    from docmill.model.errors import InvalidInput
+
+    try:
+        target = askable(app.settings, name)
+    except DocmillError as error:
+        raise InvalidInput(error.message, field="body.model") from error
+    if target.provider not in app.registry.providers:
+        providers = ", ".join(sorted(app.registry.providers))
+        raise InvalidInput(
+            f"There is no provider {target.provider!r} for {name!r}. There are: {providers}.", field="body.model"
+        )
+    return str(target)

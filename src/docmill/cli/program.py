@@ -9,6 +9,7 @@ from cyclopts import App, CycloptsError
 from docmill import __version__
 from docmill.cli import (
     ai,
+    audit,
     batches,
     callbacks,
     config,
@@ -19,14 +20,18 @@ from docmill.cli import (
     export,
     issues,
     jobs,
+    keys,
     learning,
+    members,
     process,
     prompts,
     query,
     review,
     review_care,
+    serving,
     showing,
     templates,
+    webhooks,
     worker,
 )
 from docmill.cli.errors import EXIT_INTERRUPTED, EXIT_PIPE, EXIT_WRONG_USE, WrongUse, exit_code, report
@@ -44,6 +49,7 @@ Examples:
   docmill batch submit invoice --from list     start many, so many at a time
   docmill review next --claim                  check what the machine is unsure of
   docmill issues list                          see what people must look at
+  docmill up                                   serve the API and run what is due
   docmill doctor                               see whether all is well
 
 Every command takes --json, which prints JSON on stdout. Settings come from
@@ -52,7 +58,8 @@ DOCMILL_HOME (~/.docmill). Exit codes: 0 done, 1 something failed, 2 wrong use."
 
 ORDER = (
     *("process", "documents", "show", "export", "query", "eval", "learn", "templates", "prompts", "jobs", "batch"),
-    *("worker", "review", "issues", "callback", "ai", "config", "db", "doctor"),
+    *("up", "serve", "worker", "review", "issues", "webhooks", "callback", "ai", "init", "members", "keys", "audit"),
+    *("config", "db", "doctor"),
 )
 """Of the commands in the help: as a person comes to need them."""
 _FILE_COMMANDS = ("process", "templates", "prompts", "callback")
@@ -80,7 +87,11 @@ def build() -> App:
         batches.app,
         issues.app,
         review.app,
+        webhooks.app,
         ai.app,
+        members.app,
+        keys.app,
+        audit.app,
         config.app,
         database.app,
     )
@@ -95,6 +106,9 @@ def build() -> App:
     app.command(evaluating.evaluate, name="eval", help_epilogue=evaluating.EXAMPLES)
     app.command(learning.learn, name="learn", help_epilogue=learning.EXAMPLES)
     app.command(worker.run_worker, name="worker", help_epilogue="")
+    app.command(serving.up, name="up", help_epilogue="")
+    app.command(serving.serve, name="serve", help_epilogue="")
+    app.command(members.init, name="init", help_epilogue=members.EXAMPLES, usage="docmill init [OPTIONS]")
     app.command(doctor.doctor, name="doctor", help_epilogue="")
     for place, name in enumerate(ORDER):
         app[name].sort_key = place

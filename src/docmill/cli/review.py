@@ -39,22 +39,13 @@ Status = Literal["open", "pending", "in_review", "approved", "corrected", "rejec
 @contextmanager
 def desk(name: str | None) -> "Iterator[tuple[Review, Principal, Installation]]":
     """The review of this installation, and whoever acts."""
+    from docmill.cli.acting import me
     from docmill.cli.opening import opened
     from docmill.model.ids import DEFAULT_ORG
     from docmill.model.people import system_principal
 
     with opened() as installation:
-        yield installation.review, system_principal(DEFAULT_ORG, name or _me()), installation
-
-
-def _me() -> str:
-    """The user of this machine, if it has a name."""
-    import getpass
-
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError):
-        return "system"
+        yield installation.review, system_principal(DEFAULT_ORG, name or me()), installation
 
 
 def _told(item: "ItemSummary", *, json: bool) -> int:

@@ -39,7 +39,7 @@ def run_worker(
 
     with opened() as installation:
         log_to_stderr(verbose=verbose)
-        worker = installation.worker(only)
+        worker = installation.worker(only, staying=True)
 
         def ready() -> None:
             if json:

@@ -13,15 +13,17 @@ CALLBACK_TOKENS = "callback_tokens"
 """Proves that a token was given out by this installation."""
 BLOB_LINKS = "blob_links"
 """Proves that a link to a blob was given out by this installation."""
+UPLOAD_SLOTS = "upload_slots"
+"""Proves that the right to upload a document was given out by this installation."""
 _BYTES = 32
 
 
 def installation_secret(database: Database, name: str, *, now: datetime) -> bytes:
     """The secret of this name. Of two that make it at the same moment, the second finds the first one's."""
-    with database.read() as connection:
+    with database.as_engine().read() as connection:
         value = _stored(connection, name)
     if value is None:
-        with database.write() as connection:
+        with database.as_engine().write() as connection:
             insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
             new = insert(secrets).values(name=name, value=random.token_bytes(_BYTES), created_at=now)
             connection.execute(new.on_conflict_do_nothing())

@@ -67,3 +67,8 @@ def render_png(
     written = io.BytesIO()
     render_page(path, number, limits, dpi=dpi, max_side=max_side, turned=turned).save(written, "PNG", compress_level=3)
     return written.getvalue()
+
+
+def page_png(path: str, number: int, limits: Limits, max_side: int, turned: int) -> bytes:
+    """`render_png` for a caller that has no keywords: a child is given its arguments by position."""
+    return render_png(path, number, limits, max_side=max_side, turned=turned)

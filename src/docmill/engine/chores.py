@@ -4,11 +4,21 @@ import logging
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from threading import Condition, Thread
+from typing import Protocol, runtime_checkable
 
 log = logging.getLogger("docmill.engine")
 
 Chore = Callable[[datetime], object]
 """Called after every sweep with the database's time. Harmless when several workers do it at once, or when cut off."""
+
+
+@runtime_checkable
+class Closing(Protocol):
+    """A chore that leaves something running, which ends with the worker."""
+
+    def close(self) -> None: ...
+
+
 _FAREWELL = 5.0
 """Seconds that a worker that ends waits for a chore under way."""
 
@@ -38,6 +48,9 @@ class Chores:
             self._stopping = True
             self._wake.notify()
         self._thread.join(_FAREWELL)
+        for chore in self._chores:
+            if isinstance(chore, Closing):
+                chore.close()
 
     def _run(self) -> None:
         while True:

@@ -27,6 +27,9 @@ T = TypeVar("T")
 _NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 """An escaped NUL, and not the text of one: an even number of backslashes stands before it."""
 
+STEP_MODELS = "step_models"
+"""Key of the job's metadata: by step, the model that it asks instead of the template's."""
+
 
 class Services(Protocol):
     """What a context needs from the worker."""
@@ -104,6 +107,10 @@ class Context:
     @property
     def model(self) -> Mapping[str, object]:
         settings = attempt_settings(self._run.step, failures=self._run.state.failures)
+        chosen = self.metadata.get(STEP_MODELS)
+        if isinstance(chosen, Mapping) and self._run.step.step_key in chosen:
+            # Somebody wants to see what another one says: the template's own has no word in this.
+            settings = {**settings, "model": chosen[self._run.step.step_key]}
         return {**settings, **self.recovery_model} if self.recovery_model else settings
 
     async def once(self, name: str, compute: Callable[[], Awaitable[T] | T]) -> T:

@@ -138,6 +138,8 @@ class LaneB(StoreThread):
 
         try:
             with store.session.write() as connection:
+                # What a processor writes, and what it sees, is its own organisation's.
+                store.session.act_for(batch[0].run.job.org_id)
                 transaction = store.begin()
                 transaction.lock(Batch(hold=[apply.run.job.id for apply in batch]))
                 if write_only:

@@ -89,18 +89,19 @@ class Loader:
         self._readers = Readers(_READERS, patience=patience, database_answers=database_answers)
         self._closing = Event()
 
-    async def read(self, work: Callable[[Connection], T]) -> T:
-        """Run the work with a connection on a reader thread, waiting for a database that is away.
+    async def read(self, org_id: str, work: Callable[[Connection], T]) -> T:
+        """Run the work with a connection of its organisation on a reader thread, waiting for a database that is away.
 
         An outage must not cost a step one of its attempts: the database is no part of what the step does.
         """
-        return await self._readers.run(lambda read: self._persist(read, work))
+        database = self._database.scoped(org_id)
+        return await self._readers.run(lambda read: self._persist(database, read, work))
 
-    def _persist(self, read: Read[T], work: Callable[[Connection], T]) -> T:
+    def _persist(self, database: Database, read: Read[T], work: Callable[[Connection], T]) -> T:
         pause = 0.02
         while True:
             try:
-                with read.timed(), self._database.read() as connection:
+                with read.timed(), database.read() as connection:
                     return work(connection)
             except Exception as error:
                 transient = isinstance(error, DatabaseUnavailable) or is_transient(error)
@@ -113,7 +114,7 @@ class Loader:
         """Load what is needed, and no more."""
         if not needs & {"entity", "results"}:
             return Scope(metadata=run.job.metadata)
-        return await self.read(lambda connection: self._scope(connection, run, needs))
+        return await self.read(run.job.org_id, lambda connection: self._scope(connection, run, needs))
 
     def _scope(self, connection: Connection, run: StepRun, needs: frozenset[str]) -> Scope:
         return Scope(
@@ -128,7 +129,8 @@ class Loader:
             raise PermanentError(
                 f"Nothing here can load entities of type {run.job.entity_type!r}; declare an entity_loader for it."
             )
-        return loader.function(AppliedDatabase(connection), run.job.entity_id)
+        whose = {"org_id": run.job.org_id} if loader.for_org else {}
+        return loader.function(AppliedDatabase(connection), run.job.entity_id, **whose)
 
     @staticmethod
     def _results(connection: Connection, run: StepRun) -> Mapping[str, object]:
@@ -147,6 +149,7 @@ class Loader:
         if resolver is None:
             raise PermanentError(f"This worker was made without prompts, so it has no prompt {reference!r}.")
         return await self.read(
+            job.org_id,
             lambda connection: resolver(
                 connection,
                 reference,
@@ -154,12 +157,12 @@ class Loader:
                 entity=entity,
                 entity_id=job.entity_id,
                 entity_type=job.entity_type,
-            )
+            ),
         )
 
     async def result(self, run: StepRun) -> str:
         """The checkpointed result of the step itself, as JSON text."""
-        return await self.read(lambda connection: self._result(connection, run))
+        return await self.read(run.job.org_id, lambda connection: self._result(connection, run))
 
     @staticmethod
     def _result(connection: Connection, run: StepRun) -> str:
@@ -173,11 +176,11 @@ class Loader:
         query = select(job_steps.c.error).where(
             job_steps.c.job_id == run.job.id, job_steps.c.position == run.step.position
         )
-        return await self.read(lambda connection: connection.execute(query).scalar())
+        return await self.read(run.job.org_id, lambda connection: connection.execute(query).scalar())
 
     async def parts(self, run: StepRun) -> dict[str, object]:
         """The stored parts of the step."""
-        return await self.read(lambda connection: self._parts(connection, run))
+        return await self.read(run.job.org_id, lambda connection: self._parts(connection, run))
 
     @staticmethod
     def _parts(connection: Connection, run: StepRun) -> dict[str, object]:
@@ -188,7 +191,7 @@ class Loader:
 
     async def resolutions(self, run: StepRun) -> Sequence[Resolution]:
         """How issues of the step were resolved, oldest first."""
-        return await self.read(lambda connection: self._resolutions(connection, run))
+        return await self.read(run.job.org_id, lambda connection: self._resolutions(connection, run))
 
     @staticmethod
     def _resolutions(connection: Connection, run: StepRun) -> Sequence[Resolution]:

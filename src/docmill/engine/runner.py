@@ -311,7 +311,7 @@ class Runner:
         if not wanted.jobs:
             return ()
         return await self._loader.read(
-            lambda connection: resolve_follow_ups(partial(newest_template, connection), run, wanted)
+            run.job.org_id, lambda connection: resolve_follow_ups(partial(newest_template, connection), run, wanted)
         )
 
     def _send(

@@ -1,16 +1,20 @@
 """Stores for services: opened when needed, kept for the next call, given up when their connection is lost."""
 
 from collections.abc import Callable
-from queue import Empty, SimpleQueue
+from copy import copy
+from queue import Empty, Full, Queue
 from threading import Event
 from typing import TypeVar
 
 from docmill.db.database import Database, is_collision, is_connection_lost, is_transient, unavailable
+from docmill.db.standing import Standing
 from docmill.engine.batch import Batch, Outcome
 from docmill.engine.store import PlanSource, Store
 from docmill.model.errors import DatabaseUnavailable
 
 T = TypeVar("T")
+MOST_IDLE = 8
+"""Stores kept for the next call: after a rush of threads the others are given up."""
 _ATTEMPTS = 6
 _PAUSE = 0.1
 """Seconds before the second attempt, doubled for each after it: a server that restarts is no error to a person."""
@@ -22,7 +26,13 @@ class StorePool:
     def __init__(self, database: Database, plans: PlanSource) -> None:
         self._database = database
         self._plans = plans
-        self._idle: SimpleQueue[Store] = SimpleQueue()
+        self._idle: Queue[tuple[Store, Standing | None]] = Queue(MOST_IDLE)
+
+    def standing_as(self, database: Database) -> "StorePool":
+        """The same connections, for whoever this view of the database stands for."""
+        view = copy(self)
+        view._database = database
+        return view
 
     def commit(self, batch: Batch, *, again: Batch | None = None) -> Outcome:
         """Commit the batch. `again` is what to do instead when it has to be done once more (see `Batch.check`)."""
@@ -53,19 +63,34 @@ class StorePool:
                 attempt += 1
                 work = again or work
             else:
-                self._idle.put(store)
+                self._keep(store)
                 return outcome
 
-    def _take(self) -> Store:
+    def _keep(self, store: Store) -> None:
         try:
-            return self._idle.get_nowait()
+            self._idle.put_nowait((store, self._database.standing))
+        except Full:
+            store.session.close()
+
+    def _take(self) -> Store:
+        wanted = self._database.standing
+        try:
+            store, stands = self._idle.get_nowait()
         except Empty:
             return Store(self._database.session(), self._plans)
+        if stands != wanted and self._database.kind == "postgresql":
+            assert wanted is not None, "whoever shares connections says as whom"
+            try:
+                wanted.keep(store.session.raw)
+            except BaseException:
+                store.session.close()
+                raise
+        return store
 
     def close(self) -> None:
         """Let go of the idle connections."""
         while True:
             try:
-                self._idle.get_nowait().session.close()
+                self._idle.get_nowait()[0].session.close()
             except Empty:
                 return

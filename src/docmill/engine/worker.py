@@ -162,13 +162,14 @@ class Worker:
         self._stop = asyncio.Event()
         if self._stop_asked:
             return
-        settings, database, slots = self._settings, self._database, self._slots
+        settings, slots = self._settings, self._slots
+        database = self._database.as_engine()
         plans = PlanSource()
         lease = Lease(settings.lease.duration)
         lock = WorkerLock(settings.run_dir)
         bell = open_bell(database, settings.run_dir)
         loader = Loader(
-            database,
+            self._database,
             self._registry,
             self._resolver,
             patience=settings.read_patience,

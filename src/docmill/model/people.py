@@ -5,6 +5,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
 
+from docmill.model.errors import Forbidden
+
+__all__ = ["PERMISSIONS", "Forbidden", "Permission", "Principal", "Role", "may_grant", "system_principal"]
+
 
 class Role(StrEnum):
     """What a member is to an organisation."""
@@ -45,7 +49,8 @@ class Permission(StrEnum):
 
 _P = Permission
 _ALL = frozenset(Permission)
-_LOOK = frozenset(each for each in Permission if each.value.endswith(".read")) - {_P.AUDIT_READ, _P.MEMBERS_READ}
+_INNER = {_P.AUDIT_READ, _P.MEMBERS_READ, _P.CONFIG_READ}
+_LOOK = frozenset(each for each in Permission if each.value.endswith(".read")) - _INNER
 
 PERMISSIONS: Mapping[Role, frozenset[Permission]] = {
     Role.OWNER: _ALL,
@@ -59,7 +64,20 @@ PERMISSIONS: Mapping[Role, frozenset[Permission]] = {
     Role.VIEWER: _LOOK,
     Role.SERVICE: frozenset({_P.DOCUMENTS_READ, _P.DOCUMENTS_WRITE, _P.JOBS_READ, _P.JOBS_WRITE}),
 }
-"""What a role allows. Owners differ from administrators in that they hand the organisation over."""
+"""What a role allows. Owners differ from administrators in whom they may make what: see `may_grant`."""
+
+_GRANTS: Mapping[Role, frozenset[Role]] = {
+    Role.OWNER: frozenset(Role),
+    Role.ADMIN: frozenset(Role) - {Role.OWNER},
+    Role.REVIEWER: frozenset(),
+    Role.VIEWER: frozenset(),
+    Role.SERVICE: frozenset(),
+}
+
+
+def may_grant(role: Role, other: Role) -> bool:
+    """Whether someone of this role may give the other role, or take it away: nobody makes owners but owners."""
+    return other in _GRANTS[role]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,9 +93,15 @@ class Principal:
     scopes: frozenset[Permission] = field(default_factory=frozenset)
     """What is allowed; never more than the role has."""
 
-    def may(self, permission: Permission) -> bool:
+    def may(self, permission: Permission | str) -> bool:
         """Whether this is allowed."""
         return permission in self.scopes
+
+    def require(self, permission: Permission | str) -> None:
+        """Refuse what is not allowed; the message names what it needs."""
+        wanted = Permission(permission)
+        if wanted not in self.scopes:
+            raise Forbidden(f"{self.name} may not do this: it needs the permission {wanted}.", permission=wanted.value)
 
 
 def system_principal(org_id: str, name: str = "system") -> Principal:

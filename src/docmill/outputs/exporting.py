@@ -44,6 +44,8 @@ class Choice:
     """A row for each line item instead of each document."""
     duplicates: bool = False
     """Also copies, results that a later one replaced, and documents that nothing was extracted from."""
+    org_id: str | None = None
+    """Only documents of this organisation; None: of all."""
 
 
 class Export:
@@ -58,7 +60,8 @@ class Export:
             self._check_schema(choice.schema)
 
     def _check_schema(self, name: str) -> None:
-        named = "SELECT DISTINCT schema FROM documents WHERE schema IS NOT NULL ORDER BY 1"
+        mine = self._of_organisation()
+        named = f"SELECT DISTINCT schema FROM documents WHERE schema IS NOT NULL AND {mine} ORDER BY 1"
         rows = self._connection.execute(named).fetchall()
         known = [schema for (schema,) in rows]
         if name not in known:
@@ -168,8 +171,11 @@ class Export:
             f"WHERE {where} ORDER BY created_at, id, line"
         )
 
+    def _of_organisation(self) -> str:
+        return "true" if self._choice.org_id is None else f"org_id = {quoted(self._choice.org_id)}"
+
     def _where(self, *, duplicates: bool) -> str:
-        asked = ["true"]
+        asked = [self._of_organisation()]
         if self._choice.schema is not None:
             asked.append(f"schema = {quoted(self._choice.schema)}")
         if self._choice.since is not None:

@@ -9,7 +9,7 @@ from docmill.model.ai import Answer, ModelCall
 from docmill.model.errors import DocmillError
 from docmill.model.statuses import StepKind
 from docmill.plugin.answers import Fallback, GiveUp, Retry
-from docmill.plugin.contexts import ApplyContext, Database, StepContext
+from docmill.plugin.contexts import ApplyContext, StepContext
 
 FINISH_TYPE = "FinishProcessing"
 _MARK = "__docmill__"
@@ -64,7 +64,9 @@ class EntityLoader:
     """A registered entity loader."""
 
     entity_type: str
-    function: Callable[[Database, str], Mapping[str, object] | None]
+    function: Callable[..., Mapping[str, object] | None]
+    for_org: bool = False
+    """Whether it asks, by a parameter `org_id`, for whose job it loads."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,10 +148,14 @@ def processor(service: str, method: str) -> Callable[[F], F]:
 
 
 def entity_loader(entity_type: str) -> Callable[[F], F]:
-    """Declare how entities of a type are loaded: `def load(db: Database, entity_id: str) -> dict | None`."""
+    """Declare how entities of a type are loaded: `def load(db: Database, entity_id: str) -> dict | None`.
+
+    With a third parameter `org_id` it is told the organisation of the job as well, and should find nothing of another.
+    """
 
     def declare(function: F) -> F:
-        return _mark(function, EntityLoader(entity_type=entity_type, function=function))
+        for_org = "org_id" in inspect.signature(function).parameters
+        return _mark(function, EntityLoader(entity_type=entity_type, function=function, for_org=for_org))
 
     return declare
 

@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from difflib import get_close_matches
@@ -23,6 +23,8 @@ from docmill.prompts.syntax import PromptInvalid, check
 LONGEST_NAME = 100
 LONGEST_DESCRIPTION = 500
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+Onto = Callable[[int | None], None]
+"""Told the newest version there is inside the transaction that stores the next; raises to prevent it."""
 _ATTEMPTS = 50
 """Each attempt that fails is another's that succeeded, so this many can store one name at the same moment."""
 
@@ -85,7 +87,7 @@ class Prompts:
     """The prompts that one organisation uses: its own, and the shared ones it has none of its own for."""
 
     def __init__(self, database: Database, org_id: str = DEFAULT_ORG) -> None:
-        self._database = database
+        self._database = database.scoped(org_id)
         self._org_id = org_id
 
     @property
@@ -93,11 +95,19 @@ class Prompts:
         """The shared prompts alone."""
         return Prompts(self._database, SHARED_ORG)
 
-    def put(self, name: str, text: str, *, description: str | None = None, created_by: str | None = None) -> Stored:
+    def put(
+        self,
+        name: str,
+        text: str,
+        *,
+        description: str | None = None,
+        created_by: str | None = None,
+        onto: Onto | None = None,
+    ) -> Stored:
         """Store the text as the newest version of the organisation's own prompt.
 
         If the newest version has this text already, it stays the newest. A description, if given, replaces the one
-        there is; it is for people, and no reason for a version.
+        there is; it is for people, and no reason for a version. `onto` may refuse the version this one would follow.
         """
         check_name(name)
         _check_description(description or "")
@@ -106,15 +116,17 @@ class Prompts:
             raise PromptInvalid(name, faults)
         for _ in range(_ATTEMPTS):
             try:
-                return self._put(name, text, description, created_by)
+                return self._put(name, text, description, created_by, onto)
             except IntegrityError:
                 continue  # Somebody took this version number at the same moment: look again.
-        return self._put(name, text, description, created_by)
+        return self._put(name, text, description, created_by, onto)
 
-    def _put(self, name: str, text: str, description: str | None, created_by: str | None) -> Stored:
+    def _put(self, name: str, text: str, description: str | None, created_by: str | None, onto: Onto | None) -> Stored:
         digest = hashlib.sha256(text.encode()).hexdigest()
         with self._database.write() as connection:
             newest = connection.execute(_newest(self._org_id, name)).first()
+            if onto is not None:
+                onto(None if newest is None else newest.version)
             new = newest is None or newest.digest != digest
             if newest is None or new:
                 values = {

@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from sqlalchemy import (
+    ARRAY,
     CTE,
     BigInteger,
     Connection,
@@ -22,6 +23,7 @@ from sqlalchemy import (
     Update,
     and_,
     bindparam,
+    cast,
     func,
     or_,
     select,
@@ -215,12 +217,14 @@ def _order(ranked: Ranked) -> tuple[float, str]:
     return -ranked.priority, ranked.id
 
 
-def _claiming() -> Update:
-    """One row, or none: somebody else holds it at this moment (passed over, never waited for), or has it."""
+def _claiming(wanted: Any, *order: Any) -> Update:
+    """One row, or none: what others hold at this moment is passed over, never waited for; what they have is theirs."""
     mine = or_(_C.assigned_to == "", _C.assigned_to == _WHOM)
     free = (
         select(_C.id)
-        .where(_C.id == bindparam("item", type_=IdType()), _QUEUED, _C.org_id == _ORG, mine)
+        .where(wanted, _QUEUED, _C.org_id == _ORG, mine)
+        .order_by(*order)
+        .limit(1)
         .with_for_update(skip_locked=True)
         .scalar_subquery()
     )
@@ -235,7 +239,10 @@ def _claiming() -> Update:
     return update(review_items).where(_C.id == free).values(values)
 
 
-CLAIM = _claiming().returning(review_items)
+CLAIM = _claiming(_C.id == bindparam("item", type_=IdType())).returning(review_items)
+_IDS = cast(bindparam("items"), ARRAY(IdType()))
+# Everybody looks at the same heads: the best of them that is free is found by the server, not one statement for each.
+CLAIM_BEST = _claiming(_C.id == func.any(_IDS), func.array_position(_IDS, _C.id)).returning(review_items)
 
 
 def claim_first(db: Connection, org_id: str, whom: str, now: datetime, until: datetime) -> Row[Any] | None:
@@ -243,15 +250,25 @@ def claim_first(db: Connection, org_id: str, whom: str, now: datetime, until: da
     most, tried = FIRST_LOOK, set[str]()
     while True:
         found = first_in_queue(db, org_id, whom, now, most)
-        for ranked in found:
-            if ranked.id not in tried:
-                tried.add(ranked.id)
-                claimed = claim(db, org_id, ranked.id, whom, now, until)
-                if claimed is not None:
-                    return claimed
-        if len(found) < most:
-            return None
+        ids = [ranked.id for ranked in found if ranked.id not in tried]
+        tried.update(ids)
+        claimed = _claim_best(db, org_id, ids, whom, now, until)
+        if claimed is not None or len(found) < most:
+            return claimed
         most *= 4
+
+
+def _claim_best(
+    db: Connection, org_id: str, ids: Sequence[str], whom: str, now: datetime, until: datetime
+) -> Row[Any] | None:
+    if not ids:
+        return None
+    if db.dialect.name == "postgresql":
+        about = {"items": ids, "org": org_id, "whom": whom, "now": now, "until": until}
+        row: Row[Any] | None = db.execute(CLAIM_BEST, about).first()
+        return row
+    # SQLite has one writer: the first is free.
+    return next((row for each in ids if (row := claim(db, org_id, each, whom, now, until)) is not None), None)
 
 
 def claim(db: Executes, org_id: str, item_id: str, whom: str, now: datetime, until: datetime) -> Row[Any] | None:

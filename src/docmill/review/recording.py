@@ -1,12 +1,13 @@
 """Who hears of what people do: an audit log, inside the transaction that does it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
 from sqlalchemy import Connection
 
 from docmill.model.people import Principal
+from docmill.people.audit import Deed
 
 ITEM = "review_item"
 
@@ -26,18 +27,5 @@ class Recorder(Protocol):
     ) -> None:
         """`action` is `review.VERB`; `subject` the kind and the id of what it was done to."""
 
-
-class Unrecorded:
-    """Records nothing."""
-
-    def record(
-        self,
-        connection: Connection,
-        principal: Principal,
-        action: str,
-        subject: tuple[str, str],
-        before: Mapping[str, Any] | None,
-        after: Mapping[str, Any] | None,
-        now: datetime,
-    ) -> None:
-        return
+    def record_all(self, connection: Connection, principal: Principal, deeds: Sequence[Deed], now: datetime) -> None:
+        """Many at once: what passed while nobody looked may be thousands."""

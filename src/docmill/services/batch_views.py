@@ -192,7 +192,7 @@ def _first_errors(connection: Connection, job_ids: Sequence[str]) -> dict[str, A
     return {row.job_id: row for row in connection.execute(query)}
 
 
-def batch_row(connection: Connection, batch_id: str, org_id: str) -> Row[Any] | None:
-    """The batch's own row; None if this organisation has no such batch."""
-    query = select(batches).where(batches.c.id == batch_id, batches.c.org_id == org_id)
+def batch_row(connection: Connection, batch_id: str, *mine: ColumnElement[bool]) -> Row[Any] | None:
+    """The batch's own row; None if there is no such batch among `mine`."""
+    query = select(batches).where(batches.c.id == batch_id, *mine)
     return connection.execute(query).first()

@@ -46,13 +46,22 @@ class Retried:
 
 
 class Batches:
-    """The batches of one organisation."""
+    """The batches of one organisation; with `seen_by`, those that this person created."""
 
-    def __init__(self, database: Database, bell: Bell, org_id: str = DEFAULT_ORG) -> None:
-        self._database = database
+    def __init__(
+        self,
+        database: Database,
+        bell: Bell,
+        org_id: str = DEFAULT_ORG,
+        stores: StorePool | None = None,
+        *,
+        seen_by: str | None = None,
+    ) -> None:
+        self._database = database.scoped(org_id)
         self._bell = bell
         self._org_id = org_id
-        self._stores = StorePool(database, PlanSource())
+        self._mine = [batches.c.org_id == org_id] + ([] if seen_by is None else [batches.c.created_by == seen_by])
+        self._stores = (stores or StorePool(database, PlanSource())).standing_as(self._database)
 
     def submit(
         self,
@@ -102,10 +111,17 @@ class Batches:
         with self._database.read() as connection:
             return view_of(connection, self._row(connection, batch_id))
 
-    def list(self, *, limit: int = 50) -> Sequence[BatchView]:
-        """The newest batches first, without their failures."""
-        query = select(batches).where(batches.c.org_id == self._org_id).order_by(batches.c.id.desc()).limit(limit)
+    def list(self, *, limit: int = 50, before: str | None = None) -> Sequence[BatchView]:
+        """The newest batches first, without their failures; `before` is the id of the last one seen."""
+        query = select(batches).where(*self._mine)
+        query = query.order_by(batches.c.created_at.desc(), batches.c.id.desc()).limit(limit)
         with self._database.read() as connection:
+            if before is not None:
+                last = self._row(connection, before)
+                older = (batches.c.created_at < last.created_at) | (
+                    (batches.c.created_at == last.created_at) & (batches.c.id < last.id)
+                )
+                query = query.where(older)
             return views_of(connection, connection.execute(query).all())
 
     def results(
@@ -266,7 +282,7 @@ class Batches:
 
     def _row(self, connection: Connection, batch_id: str) -> Row[Any]:
         canonical = canonical_id(batch_id)
-        row = None if canonical is None else batch_row(connection, canonical, self._org_id)
+        row = None if canonical is None else batch_row(connection, canonical, *self._mine)
         if row is None:
             raise NotFound(
                 f"There is no batch {batch_id}. `docmill batch list` shows those there are.", batch_id=batch_id

@@ -84,11 +84,18 @@ class _Target:
 class Callbacks:
     """Where answers come in, whoever they are from; `keys` are the executors' signing keys, by name."""
 
-    def __init__(self, database: Database, bell: Bell, keys: Mapping[str, bytes | None] | None = None) -> None:
-        self._database = database
+    def __init__(
+        self,
+        database: Database,
+        bell: Bell,
+        keys: Mapping[str, bytes | None] | None = None,
+        stores: StorePool | None = None,
+    ) -> None:
+        # Who calls is known by its job and its token, not by an organisation.
+        self._database = database.as_engine()
         self._bell = bell
         self._keys = keys or {}
-        self._stores = StorePool(database, PlanSource())
+        self._stores = (stores or StorePool(database, PlanSource())).standing_as(self._database)
         self._plans: dict[str, Plan] = {}
         self._tokens: Tokens | None = None
 

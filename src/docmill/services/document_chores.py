@@ -10,6 +10,7 @@ from docmill.db.tables import document_runs, processed_documents
 from docmill.documents.blobs import Blobs
 from docmill.services.documents import settle
 from docmill.services.expiring import expire
+from docmill.services.replies import forget_replies
 
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 _SETTLE, _EXPIRE = timedelta(seconds=10), timedelta(minutes=1)
@@ -36,9 +37,11 @@ def document_chores(database: Database, blobs: Callable[[], Blobs]) -> tuple[Eve
 
     Each on its own: a bucket that cannot be reached keeps nobody from the rest.
     """
+    database = database.as_keeper()
     return (
         Every(_SETTLE, lambda now: settle(database)),
         Every(_EXPIRE, lambda now: forget(database, now)),
+        Every(_EXPIRE, lambda now: forget_replies(database, now)),
         Every(_EXPIRE, lambda now: expire(database, blobs())),
         Every(_EXPIRE, lambda now: blobs().tidy(now)),
     )

@@ -33,7 +33,7 @@ BATCH = 500
 _ENDED = (
     select(documents.c.id, STATUS)
     .select_from(documents.outerjoin(jobs, jobs.c.id == documents.c.job_id))
-    .where(documents.c.id.in_(bindparam("ids", expanding=True)))
+    .where(documents.c.id.in_(bindparam("ids", expanding=True)), documents.c.org_id == bindparam("org"))
     .where(jobs.c.status.is_(None) | jobs.c.status.in_([status.value for status in JobStatus if status.finished]))
 )
 
@@ -50,7 +50,7 @@ class Documents:
     """The documents of one organisation."""
 
     def __init__(self, database: Database, blobs: Callable[[], Blobs], org_id: str = DEFAULT_ORG) -> None:
-        self._database = database
+        self._database = database.scoped(org_id)
         self._blobs = blobs
         self._org_id = org_id
 
@@ -82,6 +82,16 @@ class Documents:
         with self._database.read() as connection:
             return {record.id: record for record in _told(connection, connection.execute(query).all())}
 
+    def known(self, ids: Sequence[str]) -> set[str]:
+        """Which of these there are."""
+        query = select(documents.c.id).where(documents.c.org_id == self._org_id)
+        with self._database.read() as connection:
+            return {
+                found
+                for start in range(0, len(ids), BATCH)
+                for found in connection.execute(query.where(documents.c.id.in_(ids[start : start + BATCH]))).scalars()
+            }
+
     def without_outputs(self) -> Sequence[dict[str, object]]:
         """What is known of documents that have no outputs: they failed, or are not done yet."""
         query = views().where(documents.c.org_id == self._org_id)
@@ -94,7 +104,10 @@ class Documents:
     def ended(self, ids: Sequence[str]) -> dict[str, DocumentStatus]:
         """Which of these have come to their end, their jobs too, and how."""
         with self._database.read() as connection:
-            found = {row.id: DocumentStatus(row.status) for row in connection.execute(_ENDED, {"ids": ids})}
+            found = {
+                row.id: DocumentStatus(row.status)
+                for row in connection.execute(_ENDED, {"ids": ids, "org": self._org_id})
+            }
         return {name: status for name, status in found.items() if status in FINISHED_DOCUMENTS}
 
     def find_id(self, text: str) -> str:
@@ -157,6 +170,17 @@ class Documents:
         found: dict[str, Any] = self._unpacked(record, record.extraction_key)
         return found
 
+    def values(self, key: str) -> dict[str, Any]:
+        """The values of an extraction that is stored under this key, by field and by table."""
+        from docmill.extraction.result import Extraction
+        from docmill.steps.document_children import unpack
+
+        found = Extraction.from_json(unpack(self._blobs().read(key)))
+        rows = {
+            table: [{c: cell.value for c, cell in row.items()} for row in rows] for table, rows in found.rows.items()
+        }
+        return {name: value.value for name, value in found.fields.items()} | rows
+
     def reading(self, record: DocumentRecord) -> "Reading | None":
         """What stands on the pages of the document; None while nobody has read it."""
         from docmill.documents.reading import Reading
@@ -188,11 +212,11 @@ class Documents:
 
     def settle(self, ids: Sequence[str] | None = None) -> int:
         """Write down that documents failed whose jobs did; how many. Until then it follows from the job."""
-        return settle(self._database, ids)
+        return settle(self._database, ids, org_id=self._org_id)
 
     def expire(self, *, before: datetime | None = None) -> int:
         """Delete originals whose time is up, or of documents that were done before then; how many."""
-        return expire(self._database, self._blobs(), before=before)
+        return expire(self._database, self._blobs(), before=before, org_id=self._org_id)
 
     def _row(self, connection: Connection, document_id: str) -> Row[Any]:
         stored = canonical_id(document_id)
@@ -240,7 +264,7 @@ def _errors(connection: Connection, job_ids: Sequence[str]) -> dict[str, Documen
     return found
 
 
-def settle(database: Database, ids: Sequence[str] | None = None) -> int:
+def settle(database: Database, ids: Sequence[str] | None = None, *, org_id: str | None = None) -> int:
     """Mark documents as failed whose jobs ended badly. A job retried meanwhile needs no care: it is the truth."""
     query = (
         select(documents.c.id, documents.c.job_id, jobs.c.finished_at)
@@ -254,6 +278,8 @@ def settle(database: Database, ids: Sequence[str] | None = None) -> int:
     )
     if ids is not None:
         query = query.where(documents.c.id.in_(ids))
+    if org_id is not None:
+        query = query.where(documents.c.org_id == org_id)
     with database.read() as connection:
         rows = connection.execute(query).all()
         errors = _errors(connection, [row.job_id for row in rows])

@@ -34,20 +34,23 @@ _LOOK = 0.05
 _KEY = leaving_blobs.c.key
 
 
-def expire(database: Database, blobs: Blobs, *, before: datetime | None = None) -> int:
+def expire(database: Database, blobs: Blobs, *, before: datetime | None = None, org_id: str | None = None) -> int:
     """Delete originals whose time is up; with `before`, those of all documents that were done before then; how many.
+
+    With `org_id`, those of one organisation. Whether bytes are needed is asked of all: they may share them.
 
     Bytes that another document still needs stay: each is marked, and the last one takes them along.
     """
+    database = database.as_keeper()
     marked = 0
-    while some := _mark(database, before):
+    while some := _mark(database, before, org_id):
         marked += some
     while _collect(database, blobs):
         pass
     return marked
 
 
-def _mark(database: Database, before: datetime | None) -> int:
+def _mark(database: Database, before: datetime | None, org_id: str | None) -> int:
     """Some documents, as expired, and their bytes as leaving unless another document has them; how many."""
     with database.write() as connection:
         now = database_now(connection)
@@ -58,6 +61,8 @@ def _mark(database: Database, before: datetime | None) -> int:
             documents.c.original_key.is_not(None),
             documents.c.status.in_([DocumentStatus.COMPLETED.value, DocumentStatus.DUPLICATE.value]),
         )
+        if org_id is not None:
+            query = query.where(documents.c.org_id == org_id)
         rows = connection.execute(query.order_by(documents.c.id).limit(BATCH)).all()
         if not rows:
             return 0

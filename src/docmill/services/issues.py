@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 import orjson
-from sqlalchemy import ColumnElement, Connection, Row, Select, and_, case, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Select, and_, case, exists, insert, or_, select, update
 
 from docmill.db.clock import database_now
 from docmill.db.database import Database
@@ -58,13 +58,29 @@ class IssueView:
 
 
 class Issues:
-    """The issues of one organisation."""
+    """The issues of one organisation; with `seen_by`, those that concern this person.
 
-    def __init__(self, database: Database, bell: Bell, org_id: str = DEFAULT_ORG) -> None:
-        self._database = database
+    They do if they are about a job that the person created, were opened by the person, or are assigned to the person.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        bell: Bell,
+        org_id: str = DEFAULT_ORG,
+        stores: StorePool | None = None,
+        *,
+        seen_by: str | None = None,
+    ) -> None:
+        self._database = database.scoped(org_id)
         self._bell = bell
         self._org_id = org_id
-        self._stores = StorePool(database, PlanSource())
+        self._own_jobs = [jobs.c.org_id == org_id] + ([] if seen_by is None else [jobs.c.created_by == seen_by])
+        self._mine: list[ColumnElement[bool]] = [issues.c.org_id == org_id]
+        if seen_by is not None:
+            of_own_job = exists().where(jobs.c.id == issues.c.job_id, *self._own_jobs)
+            self._mine.append(or_(issues.c.created_by == seen_by, issues.c.assigned_to == seen_by, of_own_job))
+        self._stores = (stores or StorePool(database, PlanSource())).standing_as(self._database)
 
     def list(
         self,
@@ -86,7 +102,7 @@ class Issues:
         """
         newest = (issues.c.created_at, issues.c.id)
         place = (_severity, *newest) if order == "severity" else newest
-        wanted: list[ColumnElement[bool]] = [issues.c.org_id == self._org_id]
+        wanted: list[ColumnElement[bool]] = [*self._mine]
         if status is not None:
             wanted.append(issues.c.status == status.value)
         if severity is not None:
@@ -202,9 +218,7 @@ class Issues:
         self._stores.close()
 
     def _row(self, connection: Connection, issue_id: str) -> Row[Any]:
-        query: Select[Any] = select(issues).where(
-            issues.c.id == canonical_id(issue_id), issues.c.org_id == self._org_id
-        )
+        query: Select[Any] = select(issues).where(issues.c.id == canonical_id(issue_id), *self._mine)
         row = connection.execute(query).first()
         if row is None:
             raise NotFound(f"There is no issue {issue_id}. `docmill issues list` shows those there are.", id=issue_id)
@@ -216,7 +230,7 @@ class Issues:
 
     def _job(self, connection: Connection, job_id: str) -> Row[Any]:
         query: Select[Any] = select(jobs.c.id, jobs.c.entity_type, jobs.c.entity_id).where(
-            jobs.c.id == canonical_id(job_id), jobs.c.org_id == self._org_id
+            jobs.c.id == canonical_id(job_id), *self._own_jobs
         )
         row = connection.execute(query).first()
         if row is None:

@@ -60,13 +60,22 @@ class JobFilter:
 
 
 class Jobs:
-    """The jobs of one organisation."""
+    """The jobs of one organisation; with `seen_by`, those that this person created."""
 
-    def __init__(self, database: Database, bell: Bell, org_id: str = DEFAULT_ORG) -> None:
-        self._database = database
+    def __init__(
+        self,
+        database: Database,
+        bell: Bell,
+        org_id: str = DEFAULT_ORG,
+        stores: StorePool | None = None,
+        *,
+        seen_by: str | None = None,
+    ) -> None:
+        self._database = database.scoped(org_id)
         self._bell = bell
         self._org_id = org_id
-        self._stores = StorePool(database, PlanSource())
+        self._mine = [jobs.c.org_id == org_id] + ([] if seen_by is None else [jobs.c.created_by == seen_by])
+        self._stores = (stores or StorePool(database, PlanSource())).standing_as(self._database)
         self._own_templates: set[str] = set()
 
     def submit(self, new_jobs: Sequence[NewJob]) -> int:
@@ -168,7 +177,7 @@ class Jobs:
         self, only: JobFilter | None = None, *, before: str | None = None, limit: int = 50
     ) -> Sequence[JobSummary]:
         """The newest jobs first; `before` is the id of the last one seen, for the page that follows."""
-        query = _filtered(summaries().where(jobs.c.org_id == self._org_id), only or JobFilter())
+        query = _filtered(summaries().where(*self._mine), only or JobFilter())
         with self._database.read() as connection:
             if before is not None:
                 last = self._row(connection, before)
@@ -187,7 +196,7 @@ class Jobs:
         if bounds is None:
             with self._database.read() as connection:
                 return str(self._row(connection, text).id)
-        query = select(jobs.c.id).where(jobs.c.id.between(*bounds), jobs.c.org_id == self._org_id)
+        query = select(jobs.c.id).where(jobs.c.id.between(*bounds), *self._mine)
         with self._database.read() as connection:
             found = list(connection.execute(query.order_by(jobs.c.id).limit(_NAMED + 1)).scalars())
         match found:
@@ -217,9 +226,7 @@ class Jobs:
 
     def positions(self, job_ids: Sequence[str]) -> Mapping[str, JobPosition]:
         """How far each of these jobs has come; those that do not exist are left out."""
-        query = select(jobs.c.id, jobs.c.version, jobs.c.status).where(
-            jobs.c.id.in_(job_ids), jobs.c.org_id == self._org_id
-        )
+        query = select(jobs.c.id, jobs.c.version, jobs.c.status).where(jobs.c.id.in_(job_ids), *self._mine)
         with self._database.read() as connection:
             return {
                 row.id: JobPosition(version=row.version, status=JobStatus(row.status))
@@ -268,7 +275,7 @@ class Jobs:
         stored = canonical_id(job_id)
         row = None
         if stored is not None:
-            query = whole_jobs().where(jobs.c.id == stored, jobs.c.org_id == self._org_id)
+            query = whole_jobs().where(jobs.c.id == stored, *self._mine)
             row = connection.execute(query).first()
         if row is None:
             raise unknown_job(job_id)

@@ -76,7 +76,7 @@ class ModelUse:
     """Looks at what the gateway recorded, for one organisation."""
 
     def __init__(self, database: Database, org_id: str = DEFAULT_ORG, *, clock: Clock = database_clock) -> None:
-        self._database = database
+        self._database = database.scoped(org_id)
         self._org_id = org_id
         self._clock = clock
 

@@ -116,7 +116,7 @@ class Processing:
         org_id: str = DEFAULT_ORG,
         in_flight: int = IN_FLIGHT,
     ) -> None:
-        self._database = database
+        self._database = database.scoped(org_id)
         self._blobs = blobs
         self._documents = documents
         self._jobs = jobs

@@ -3,10 +3,11 @@
 Fields are in `review_edits`, decisions in `review_decisions`, what is shown in `review_views`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta
-from typing import Literal
+from typing import Literal, TypeVar
 
 from sqlalchemy import Connection, delete, func, insert, select
 
@@ -55,6 +56,7 @@ __all__ = [
     "Review",
 ]
 
+T = TypeVar("T")
 MOST_COMMENT = 10_000
 LONGEST_SLA = timedelta(days=3650)
 _NAMED = 5
@@ -101,8 +103,7 @@ class Review(FieldEdits, Decisions):
             return [summary(row, now) for row in rows]
 
     def _by_priority(self, limit: int, after: str | None) -> Sequence[ItemSummary]:
-        now = self._settled()
-        with self._database.read() as connection:
+        def work(connection: Connection, now: datetime) -> Sequence[ItemSummary]:
             last = None
             if after is not None:
                 row = self._found(connection, after)
@@ -110,13 +111,17 @@ class Review(FieldEdits, Decisions):
             order = open_by_priority(connection, self._org_id, now, limit, last)
             return self._in_order(connection, order, now)
 
+        return self._settled(self._database.read, work)
+
     def next(self, principal: Principal, *, limit: int = 1) -> Sequence[ItemSummary]:
         """What this reviewer would be given next, best first; nothing is claimed."""
         self._allow(principal, Permission.REVIEW_READ)
-        now = self._settled()
-        with self._database.read() as connection:
+
+        def work(connection: Connection, now: datetime) -> Sequence[ItemSummary]:
             order = first_in_queue(connection, self._org_id, principal.id, now, limit)[:limit]
             return self._in_order(connection, order, now)
+
+        return self._settled(self._database.read, work)
 
     def _in_order(self, connection: Connection, order: Sequence[Ranked], now: datetime) -> Sequence[ItemSummary]:
         ids = [ranked.id for ranked in order]
@@ -168,20 +173,23 @@ class Review(FieldEdits, Decisions):
     def claim_next(self, principal: Principal) -> ItemSummary | None:
         """Claim the item that comes first for this reviewer; None if there is none."""
         self._allow(principal, Permission.REVIEW_DECIDE)
-        now = self._settled()
-        with self._database.write() as connection:
+
+        def work(connection: Connection, now: datetime) -> ItemSummary | None:
             until = now + self._claim_for
             claimed = claim_first(connection, self._org_id, principal.id, now, until)
             if claimed is None:
                 return None
+            shown = self._summary(connection, claimed.id, now)
             self._record_claim(connection, principal, claimed.id, now, until)
-            return self._summary(connection, claimed.id, now)
+            return shown
+
+        return self._settled(self._database.write, work)
 
     def claim(self, principal: Principal, item_id: str, *, version: int | None = None) -> ItemSummary:
         """Claim this item; claiming one's own again renews the claim. AlreadyClaimed if somebody else has it."""
         self._allow(principal, Permission.REVIEW_DECIDE)
-        self._settled()
-        with self._writing() as (connection, now):
+
+        def work(connection: Connection, now: datetime) -> ItemSummary:
             item = self._hold_item(connection, self._found(connection, item_id).id, version)
             self._check_undecided(item)
             if item.claimed_by not in ("", principal.id):
@@ -201,8 +209,11 @@ class Review(FieldEdits, Decisions):
             renewed = self._renewed(now)
             claimed = {"status": ReviewStatus.IN_REVIEW.value, "claimed_by": principal.id, "postponed_until": None}
             self._write(connection, item, now, **claimed, **renewed, claimed_at=item.claimed_at or now)
+            shown = self._summary(connection, item.id, now)
             self._record_claim(connection, principal, item.id, now, renewed["claim_expires_at"])
-            return self._summary(connection, item.id, now)
+            return shown
+
+        return self._settled(self._database.write, work)
 
     def release(self, principal: Principal, item_id: str, *, version: int | None = None) -> ItemSummary:
         """Give a claimed item back; what was done to its fields stays."""
@@ -211,8 +222,9 @@ class Review(FieldEdits, Decisions):
             item = self._hold_item(connection, self._found(connection, item_id).id, version)
             self._check_claim(item, principal, now)
             self._write(connection, item, now, status=ReviewStatus.PENDING.value, **NOBODY)
+            shown = self._summary(connection, item.id, now)
             self._record(connection, principal, "release", item.id, now, {"claimed_by": item.claimed_by}, {})
-            return self._summary(connection, item.id, now)
+            return shown
 
     def postpone(
         self, principal: Principal, item_id: str, until: datetime, *, version: int | None = None
@@ -229,8 +241,9 @@ class Review(FieldEdits, Decisions):
             pending = {"status": ReviewStatus.PENDING.value, "postponed_until": until.astimezone(UTC)}
             self._write(connection, item, now, **pending, **NOBODY)
             after = {"postponed_until": until.isoformat()}
+            shown = self._summary(connection, item.id, now)
             self._record(connection, principal, "postpone", item.id, now, {"status": item.status}, after)
-            return self._summary(connection, item.id, now)
+            return shown
 
     def resume(self, principal: Principal, item_id: str, *, version: int | None = None) -> ItemSummary:
         """End a postponement now."""
@@ -239,8 +252,9 @@ class Review(FieldEdits, Decisions):
             item = self._hold_item(connection, self._found(connection, item_id).id, version)
             self._check_undecided(item)
             self._write(connection, item, now, postponed_until=None)
+            shown = self._summary(connection, item.id, now)
             self._record(connection, principal, "resume", item.id, now)
-            return self._summary(connection, item.id, now)
+            return shown
 
     def assign(
         self, principal: Principal, item_id: str, to: str | None = None, *, version: int | None = None
@@ -269,8 +283,9 @@ class Review(FieldEdits, Decisions):
             ended = {"status": ReviewStatus.PENDING.value, **NOBODY} if taken else {}
             self._write(connection, item, now, assigned_to=chosen, **ended)
             before = {"assigned_to": item.assigned_to or None, "claimed_by": item.claimed_by or None}
+            shown = self._summary(connection, item.id, now)
             self._record(connection, principal, "assign", item.id, now, before, {"assigned_to": chosen or None})
-            return self._summary(connection, item.id, now)
+            return shown
 
     def comment(self, principal: Principal, item_id: str, body: str, *, path: str | None = None) -> Comment:
         """Say something about an item, or about one of its fields; at any time."""
@@ -353,13 +368,18 @@ class Review(FieldEdits, Decisions):
         after = {"claimed_by": principal.id, "claim_expires_at": until.isoformat()}
         self._record(connection, principal, "claim", item_id, now, None, after)
 
-    def _settled(self) -> datetime:
-        """The moment for which the order of the queue now holds; what has passed until then is written down."""
-        with self._database.read() as connection:
+    def _settled(
+        self, begun: Callable[[], AbstractContextManager[Connection]], work: Callable[[Connection, datetime], T]
+    ) -> T:
+        """Work in a transaction, at a moment for which the order of the queue holds: what has passed until then is
+        written down. Nearly always nothing has, and the look at it is the transaction's first statement."""
+        with begun() as connection:
             now, due = look(connection, self._org_id)
-        if due:
-            settle_one(self._database, self._org_id, now, self._recorder)
-        return now
+            if not due:
+                return work(connection, now)
+        settle_one(self._database, self._org_id, now, self._recorder)
+        with begun() as connection:
+            return work(connection, now)
 
 
 def _check_text(text: str, what: str, most: int) -> None:

@@ -12,11 +12,13 @@ from docmill.db.clock import database_now
 from docmill.db.database import Database
 from docmill.db.tables import documents, review_items
 from docmill.engine.bell import Bell
+from docmill.engine.store_pool import StorePool
 from docmill.model.errors import Forbidden, NotFound
 from docmill.model.ids import DEFAULT_ORG, canonical_id
 from docmill.model.people import Permission, Principal
 from docmill.model.review import AlreadyDecided, NotYours, ReviewStatus, VersionConflict
-from docmill.review.recording import ITEM, Recorder, Unrecorded
+from docmill.people.audit import AuditTrail
+from docmill.review.recording import ITEM, Recorder
 from docmill.review.rows import HOLD_ITEM
 from docmill.services.review_views import SUMMARIES, ItemSummary, summary
 
@@ -50,20 +52,21 @@ class ReviewBase:
         org_id: str = DEFAULT_ORG,
         claim_for: timedelta = CLAIM_FOR,
         recorder: Recorder | None = None,
+        stores: StorePool | None = None,
     ) -> None:
-        self._database = database
+        self._database = database.scoped(org_id)
+        self._stores = None if stores is None else stores.standing_as(self._database)
         self._bell = bell
         self._reading = reading
         self._outputs_template = outputs_template
         self._org_id = org_id
         self._claim_for = claim_for
-        self._recorder = recorder or Unrecorded()
+        self._recorder = recorder or AuditTrail()
 
     def _allow(self, principal: Principal, permission: Permission) -> None:
-        if principal.org_id != self._org_id or not principal.may(permission):
-            raise Forbidden(
-                f"{principal.name} may not do this: it needs the permission {permission}.", permission=permission.value
-            )
+        if principal.org_id != self._org_id:
+            raise Forbidden(f"{principal.name} does not act for this organisation.")
+        principal.require(permission)
 
     @contextmanager
     def _writing(self) -> Iterator[tuple[Connection, datetime]]:

@@ -46,8 +46,6 @@ class _Wish:
 class Decisions(ReviewBase):
     """Items that somebody has claimed come to their end."""
 
-    _stores: StorePool | None = None
-
     def approve(self, principal: Principal, item_id: str, *, version: int | None = None) -> Decided:
         """Approve the values as they stand: `corrected` if a person changed any of them.
 
@@ -100,12 +98,12 @@ class Decisions(ReviewBase):
             status = self._status(connection, item, wish)
             decided = {"status": status.value, "decided_by": wish.principal.id, "decided_at": now, "sla_at": None}
             self._write(connection, item, now, **decided, **NOBODY, reason=wish.reason)
-            after = {"status": status.value} | ({"reason": wish.reason} if wish.reason else {})
-            verb = "reject" if status is ReviewStatus.REJECTED else "approve"
-            self._record(connection, wish.principal, verb, item.id, now, {"status": item.status}, after)
             new_jobs = [] if wish.reason is not None else self._jobs(connection, item, wish)
             transaction = store.begin()
             outcome = transaction.run(Batch(submissions=new_jobs)) if new_jobs else None
+            after = {"status": status.value} | ({"reason": wish.reason} if wish.reason else {})
+            verb = "reject" if status is ReviewStatus.REJECTED else "approve"
+            self._record(connection, wish.principal, verb, item.id, now, {"status": item.status}, after)
         if outcome is not None:
             store.remember(transaction.known())
         return outcome, [job.id for job in new_jobs]

@@ -14,9 +14,11 @@ from docmill.db.types import IdType, iso
 from docmill.model.errors import Conflict
 from docmill.model.ids import new_id
 from docmill.model.people import Permission, Principal
+from docmill.people.audit import Deed
 from docmill.review.editing import Change, Editor, applied, rechecked
 from docmill.review.fields import FieldRow
 from docmill.review.merging import locks_of
+from docmill.review.recording import ITEM
 from docmill.review.rows import fields_of, insert_fields
 from docmill.services.review_base import ReviewBase
 from docmill.services.review_views import FieldChange, ItemSummary, field_change, history_query
@@ -93,8 +95,9 @@ class FieldEdits(ReviewBase):
                 lambda editor: [editor.restore(row.path, row.before) for row in done],
                 undone=now,
             )
+            shown = self._summary(connection, item.id, now)
             self._record_changes(connection, principal, item, changes, now)
-            return self._summary(connection, item.id, now)
+            return shown
 
     def history(self, principal: Principal, item_id: str, path: str | None = None) -> Sequence[FieldChange]:
         """What was done to the fields of an item, or to one of them, oldest first."""
@@ -116,8 +119,9 @@ class FieldEdits(ReviewBase):
             item = self._hold(connection, item_id, version)
             self._check_claim(item, principal, now)
             changes = self._change(connection, principal, item, now, change)
+            shown = self._summary(connection, item.id, now)
             self._record_changes(connection, principal, item, changes, now)
-            return self._summary(connection, item.id, now)
+            return shown
 
     def _change(
         self,
@@ -154,10 +158,17 @@ class FieldEdits(ReviewBase):
     def _record_changes(
         self, connection: Connection, principal: Principal, item: Row[Any], changes: Sequence[Change], now: datetime
     ) -> None:
-        for change in changes:
-            before, after = _told(change.before), _told(change.after)
-            about = {"path": change.path}
-            self._record(connection, principal, change.action, item.id, now, {**about, **before}, {**about, **after})
+        subject = (ITEM, item.id)
+        deeds = [
+            Deed(
+                f"review.{change.action}",
+                subject,
+                {"path": change.path, **_told(change.before)},
+                {"path": change.path, **_told(change.after)},
+            )
+            for change in changes
+        ]
+        self._recorder.record_all(connection, principal, deeds, now)
 
 
 def _told(row: FieldRow | None) -> dict[str, Any]:

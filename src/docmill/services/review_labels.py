@@ -38,7 +38,7 @@ def reviewed_folder(
     # What came as a file is no schema that others could be told to read by.
     names = frozenset(shipped()) if schemas is None else schemas
     rows: list[Labelled] = []
-    with database.read() as connection:
+    with database.scoped(org_id).read() as connection:
         for item in _decided(connection, org_id):
             name = f"{item.document_id}{Path(item.file_name).suffix.lower()[:8]}"
             try:

@@ -1,6 +1,6 @@
 """Process templates as people use them: register a version, find one, list them, ask who uses what."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from difflib import get_close_matches
@@ -20,6 +20,8 @@ from docmill.templates.compile import CompiledTemplate
 from docmill.templates.document import Document, plan_from_document
 from docmill.templates.plan import ALL_PREVIOUS, Plan
 
+Onto = Callable[[int | None], None]
+"""Told the newest version there is inside the transaction that stores the next; raises to prevent it."""
 _ATTEMPTS = 50
 """Each attempt that fails is another's that succeeded, so this many can register one name at the same moment."""
 
@@ -85,7 +87,7 @@ class Templates:
     """The templates of one organisation."""
 
     def __init__(self, database: Database, org_id: str = DEFAULT_ORG) -> None:
-        self._database = database
+        self._database = database.scoped(org_id)
         self._org_id = org_id
         self._own = (templates.c.org_id == org_id, templates.c.undoes_id.is_(None))
         """What people stored: not the templates that Docmill makes to undo jobs."""
@@ -106,30 +108,35 @@ class Templates:
         with self._database.read() as connection:
             return bool(connection.execute(select(templates.c.shipped).where(templates.c.id == template_id)).scalar())
 
-    def add(self, compiled: CompiledTemplate) -> Registration:
-        """As `register`, and tell whether it was new."""
-        return self.add_all([compiled])[0]
+    def add(self, compiled: CompiledTemplate, *, onto: Onto | None = None) -> Registration:
+        """As `register`, and tell whether it was new. `onto` may refuse the version that this one would follow."""
+        return self._tried([compiled], onto)[0]
 
     def add_all(self, compiled: Sequence[CompiledTemplate]) -> Sequence[Registration]:
         """Store several, all or none; answers in the order given."""
+        return self._tried(compiled, None)
+
+    def _tried(self, compiled: Sequence[CompiledTemplate], onto: Onto | None) -> Sequence[Registration]:
         for _ in range(_ATTEMPTS):
             try:
-                return self._add_all(compiled)
+                return self._add_all(compiled, onto)
             except IntegrityError:
                 continue  # Somebody registered the same name at the same moment: look again.
-        return self._add_all(compiled)
+        return self._add_all(compiled, onto)
 
-    def _add_all(self, compiled: Sequence[CompiledTemplate]) -> Sequence[Registration]:
+    def _add_all(self, compiled: Sequence[CompiledTemplate], onto: Onto | None) -> Sequence[Registration]:
         # By name: two who store the same templates at the same moment then queue instead of deadlocking.
         places = sorted(range(len(compiled)), key=lambda place: compiled[place].plan.name)
         with self._database.write() as connection:
-            added = {place: self._add(connection, compiled[place]) for place in places}
+            added = {place: self._add(connection, compiled[place], onto) for place in places}
         return [added[place] for place in range(len(compiled))]
 
-    def _add(self, connection: Connection, compiled: CompiledTemplate) -> Registration:
+    def _add(self, connection: Connection, compiled: CompiledTemplate, onto: Onto | None) -> Registration:
         plan = compiled.plan
         named = templates.c.name == plan.name
         newest = self._row(connection, named)
+        if onto is not None:
+            onto(None if newest is None else newest.version)
         if newest is not None and newest.digest in (compiled.digest, _restored(compiled.digest, newest.version)):
             return Registration(template=_version(newest), new=False)
         version = 1 if newest is None else newest.version + 1
@@ -322,7 +329,7 @@ def check_templates(database: Database, template_ids: Iterable[str], org_id: str
     """NotFound names the first of these template versions that the organisation does not have."""
     wanted = set(template_ids)
     query = select(templates.c.id).where(templates.c.id.in_(wanted), templates.c.org_id == org_id)
-    with database.read() as connection:
+    with database.scoped(org_id).read() as connection:
         found = set(connection.execute(query).scalars())
     for template_id in sorted(wanted - found):
         raise NotFound(f"There is no process template version with id {template_id}.", template_id=template_id)

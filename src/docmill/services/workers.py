@@ -28,7 +28,7 @@ class WorkerView:
 def alive_workers(database: Database) -> Sequence[WorkerView]:
     """Workers whose lease holds now, oldest first."""
     columns = [workers.c[name] for name in WorkerView.__dataclass_fields__]
-    with database.read() as connection:
+    with database.as_engine().read() as connection:
         query = select(*columns).where(
             workers.c.status == WorkerStatus.ALIVE, workers.c.expires_at > database_now(connection)
         )
@@ -38,5 +38,5 @@ def alive_workers(database: Database) -> Sequence[WorkerView]:
 def ready_queues(database: Database) -> frozenset[str]:
     """Pools in which steps are ready and wait for a worker."""
     query = select(job_steps.c.queue).where(job_steps.c.status == StepStatus.READY.value).distinct()
-    with database.read() as connection:
+    with database.as_engine().read() as connection:
         return frozenset(queue.removesuffix(SUSPECT) for queue in connection.execute(query).scalars())

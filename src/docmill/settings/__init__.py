@@ -4,6 +4,7 @@ One module per part of Docmill that is set, `loading` for all of them together, 
 here knows what the values are used for: `docmill.bootstrap` hands them out.
 """
 
+from docmill.settings.api import ApiSection
 from docmill.settings.documents import (
     BreakerSection,
     DocumentSection,
@@ -15,20 +16,33 @@ from docmill.settings.documents import (
     ReviewSection,
     ValidationSection,
 )
-from docmill.settings.engine import ChildSection, ExecutorSection, LeaseSection, PoolSection, RetentionSection
+from docmill.settings.engine import (
+    ChildSection,
+    ExecutorSection,
+    JobSection,
+    LeaseSection,
+    PoolSection,
+    RetentionSection,
+    SessionSection,
+)
 from docmill.settings.loading import Settings, SettingsInvalid, config_file, load_settings, unknown_variables
 from docmill.settings.models import ModelSection, PriceSection, ProviderSection
+from docmill.settings.sign_in import OidcSection
 from docmill.settings.storage import StorageSection
+from docmill.settings.webhooks import WebhookSection
 
 __all__ = [
+    "ApiSection",
     "BreakerSection",
     "ChildSection",
     "DocumentSection",
     "ExecutorSection",
     "FieldSection",
     "IdempotencySection",
+    "JobSection",
     "LeaseSection",
     "ModelSection",
+    "OidcSection",
     "OutputSection",
     "PoolSection",
     "PriceSection",
@@ -37,10 +51,12 @@ __all__ = [
     "RetentionSection",
     "RetrySection",
     "ReviewSection",
+    "SessionSection",
     "Settings",
     "SettingsInvalid",
     "StorageSection",
     "ValidationSection",
+    "WebhookSection",
     "config_file",
     "load_settings",
     "unknown_variables",

@@ -1,7 +1,7 @@
-"""Sections about running steps: pools, leases, children, retention, outside executors."""
+"""Sections about running steps: pools, leases, children, retention, outside executors; and about whoever looks on."""
 
 from datetime import timedelta
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
@@ -47,6 +47,19 @@ class RetentionSection(Section):
     """How long what is finished is kept."""
 
     jobs: Annotated[Length | None, Field(gt=timedelta(0))] = None
+
+
+class JobSection(Section):
+    """Who sees which jobs."""
+
+    visibility: Literal["own", "organisation"] = "organisation"
+
+
+class SessionSection(Section):
+    """How long somebody stays signed in."""
+
+    idle: Annotated[Length, Field(gt=timedelta(0), le=timedelta(days=30))] = timedelta(hours=12)
+    absolute: Annotated[Length, Field(gt=timedelta(0), le=timedelta(days=365))] = timedelta(days=14)
 
 
 class ExecutorSection(Section):

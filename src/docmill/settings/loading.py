@@ -17,6 +17,7 @@ from pydantic_settings import (
 )
 
 from docmill.model.errors import DocmillError
+from docmill.settings.api import ApiSection
 from docmill.settings.documents import (
     DocumentSection,
     FieldSection,
@@ -26,11 +27,21 @@ from docmill.settings.documents import (
     ReviewSection,
     ValidationSection,
 )
-from docmill.settings.engine import ChildSection, ExecutorSection, LeaseSection, PoolSection, RetentionSection
+from docmill.settings.engine import (
+    ChildSection,
+    ExecutorSection,
+    JobSection,
+    LeaseSection,
+    PoolSection,
+    RetentionSection,
+    SessionSection,
+)
 from docmill.settings.faults import told
 from docmill.settings.models import ModelSection
 from docmill.settings.section import Listed
+from docmill.settings.sign_in import OidcSection
 from docmill.settings.storage import StorageSection
+from docmill.settings.webhooks import WebhookSection
 
 PREFIX = "DOCMILL_"
 
@@ -66,6 +77,9 @@ class Settings(BaseSettings):
     ai: ModelSection = ModelSection()
     drain_seconds: float = Field(default=20.0, ge=0)
     retention: RetentionSection = RetentionSection()
+    jobs: JobSection = JobSection()
+    sessions: SessionSection = SessionSection()
+    oidc: OidcSection = OidcSection()
     executors: dict[str, ExecutorSection] = Field(default_factory=dict)
     """Outside executors by the name that templates call them."""
     storage: StorageSection = StorageSection()
@@ -78,7 +92,9 @@ class Settings(BaseSettings):
     idempotency: IdempotencySection = IdempotencySection()
     processing: ProcessingSection = ProcessingSection()
     review: ReviewSection = ReviewSection()
+    webhooks: WebhookSection = WebhookSection()
     output: OutputSection = OutputSection()
+    api: ApiSection = ApiSection()
 
     @field_validator("home")
     @classmethod

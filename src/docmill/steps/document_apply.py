@@ -37,8 +37,8 @@ def review_outputs(ctx: ApplyContext, result: Mapping[str, Any]) -> None:
 
 
 @entity_loader("document")
-def load_document(db: Database, entity_id: str) -> Mapping[str, object] | None:
+def load_document(db: Database, entity_id: str, org_id: str) -> Mapping[str, object] | None:
     """The document with all its columns, and what is known of its bytes."""
     from docmill.steps import document_rows
 
-    return document_rows.load_document(db, entity_id)
+    return document_rows.load_document(db, entity_id, org_id)

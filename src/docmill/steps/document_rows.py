@@ -22,6 +22,8 @@ from docmill.plugin import ApplyContext, Database
 from docmill.review.rows import review
 
 _CACHE = processed_documents.c
+# A job names its document by any text; on SQLite nothing else keeps it from naming another organisation's.
+_OWN = (documents.c.id == bindparam("the_id"), documents.c.org_id == bindparam("the_org"))
 _DONE = (
     *("duplicate_of", "extraction_key", "reading_key", "schema_name", "schema_version", "document_type"),
     *("confidence", "outputs", "locked", "original_expires_at", "finished_at"),
@@ -33,7 +35,7 @@ def _moving(status: DocumentStatus, *columns: str) -> Any:
     before = ", ".join(f"'{each.value}'" for each in leading_to(status))
     return (
         update(documents)
-        .where(documents.c.id == bindparam("the_id"), documents.c.org_id == bindparam("the_org"))
+        .where(*_OWN)
         .where(text(f"documents.status IN ({before})"))
         .values({"status": status.value, **{name: bindparam(name) for name in columns}})
     )
@@ -49,12 +51,12 @@ _BEGIN = _moving(DocumentStatus.PROCESSING, "error_code", "error_message", "fini
 _END = {status: _ending(status) for status in (DocumentStatus.COMPLETED, DocumentStatus.DUPLICATE)}
 _REWRITTEN = (
     update(documents)
-    .where(documents.c.id == bindparam("the_id"), documents.c.org_id == bindparam("the_org"))
+    .where(*_OWN)
     .where(documents.c.locked == bindparam("locked_seen", type_=documents.c.locked.type))
     .values(extraction_key=bindparam("extraction_key"), outputs=bindparam("outputs"))
 )
-_LOCKED = select(documents.c.locked).where(documents.c.id == bindparam("the_id"))
-_KEY = select(*(documents.c[name] for name in ASKED)).where(documents.c.id == bindparam("the_id"))
+_LOCKED = select(documents.c.locked).where(*_OWN)
+_KEY = select(*(documents.c[name] for name in ASKED)).where(*_OWN)
 
 _CHANGING = ("document_id", "job_id", "extraction_key", "created_at", "completed_at", "expires_at")
 
@@ -111,7 +113,7 @@ _LOADED = (
             and_(*(_CACHE[mine] == documents.c[its] for mine, its in zip(KEY, ASKED, strict=True))),
         ).outerjoin(_ORIGINAL, _ORIGINAL.c.id == _CACHE.document_id)
     )
-    .where(documents.c.id == bindparam("the_id"))
+    .where(*_OWN)
 )
 
 
@@ -186,7 +188,7 @@ def review_outputs(ctx: ApplyContext, result: Mapping[str, Any]) -> None:
 
 
 def _refuse(ctx: ApplyContext, locked_seen: Any) -> None:
-    locked = ctx.db.execute(_LOCKED, {"the_id": ctx.entity_id}).scalar()
+    locked = ctx.db.execute(_LOCKED, {"the_id": ctx.entity_id, "the_org": ctx.org_id}).scalar()
     if locked is not None and locked != locked_seen:
         # Somebody fixed a value between the look and now: write them again, with it.
         raise Deferred("A person has just decided a value of this document.", delay=0.2)
@@ -202,7 +204,8 @@ def _move(ctx: ApplyContext, statement: Any, values: Mapping[str, Any]) -> None:
 
 def _cache_row(ctx: ApplyContext, **values: object) -> dict[str, object]:
     """The row of the document's key, written by its job."""
-    key = dict(zip(KEY, ctx.db.execute(_KEY, {"the_id": ctx.entity_id}).one(), strict=True))
+    asked = ctx.db.execute(_KEY, {"the_id": ctx.entity_id, "the_org": ctx.org_id}).one()
+    key = dict(zip(KEY, asked, strict=True))
     return {**key, "document_id": ctx.entity_id, "job_id": ctx.job_id, "created_at": ctx.now, **values}
 
 
@@ -215,8 +218,8 @@ def _kind(ctx: ApplyContext) -> str:
     return str(getattr(ctx.db, "kind", "sqlite"))
 
 
-def load_document(db: Database, entity_id: str) -> Mapping[str, object] | None:
-    """The document with all its columns, and what is known of its bytes.
+def load_document(db: Database, entity_id: str, org_id: str) -> Mapping[str, object] | None:
+    """The organisation's document with all its columns, and what is known of its bytes.
 
     `processed`: the result or the claim that stands for its key, or None; `earlier_twin`: whether its run has the same
     bytes before it, and they are not done; `read_before`: key of a reading of the same bytes, or None;
@@ -224,7 +227,7 @@ def load_document(db: Database, entity_id: str) -> Mapping[str, object] | None:
     """
     if not is_id(entity_id):
         return None
-    row = db.execute(_LOADED, {"the_id": entity_id}).first()
+    row = db.execute(_LOADED, {"the_id": entity_id, "the_org": org_id}).first()
     if row is None:
         return None
     before = {

@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
-from docmill.bootstrap import BUILT_IN
+from docmill.bootstrap.declarations import BUILT_IN
 from docmill.db.database import Database
 from docmill.engine.lease import LeaseSettings
 from docmill.engine.worker import Worker, WorkerSettings

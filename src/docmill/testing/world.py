@@ -36,9 +36,11 @@ OTHER_ORG = derived_id("organisation", "other")
 def migrate(url: str) -> None:
     """Bring an empty database to the schema of this release."""
     database = Database(url)
-    with database.write() as connection:
-        schema.upgrade(connection)
-    database.close()
+    try:
+        with database.write() as connection:
+            schema.upgrade(connection)
+    finally:
+        database.close()
 
 
 def compiled(plan: Plan) -> CompiledTemplate:
@@ -110,7 +112,7 @@ class World:
 
     def new_store(self) -> Store:
         """Another store on a connection of its own: another process, as far as the database can tell."""
-        self._stores.append(Store(self.database.session(), self.plans))
+        self._stores.append(Store(self.database.as_engine().session(), self.plans))
         return self._stores[-1]
 
     def close(self) -> None:

@@ -1,6 +1,7 @@
 """One POST to one place: no redirect followed, no proxy asked, no answer longer or later than allowed.
 
-Blocking; callers on an event loop use a thread. The place is the administrator's, so it may be on the own network.
+Blocking; callers on an event loop use a thread. A place that the administrator names may be on the own network; one
+that somebody else names must be `public`.
 """
 
 from collections.abc import Mapping
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from docmill.model.errors import InvalidInput, RetryableError
+from docmill.webhooks.addresses import connect
 
 if TYPE_CHECKING:
     from http.client import HTTPConnection
@@ -60,8 +62,11 @@ def checked_url(url: str) -> str:
     return url
 
 
-def post(url: str, body: bytes, headers: Mapping[str, str], *, timeout: float) -> Reply:
-    """Post the body and wait for the answer, `timeout` seconds at most in all; Unreachable if there is none."""
+def post(url: str, body: bytes, headers: Mapping[str, str], *, timeout: float, public: bool = False) -> Reply:
+    """Post the body and wait for the answer, `timeout` seconds at most in all; Unreachable if there is none.
+
+    `public`: only to the outside world; AddressRefused for our own network.
+    """
     from http.client import HTTPConnection, HTTPException, HTTPSConnection
 
     parts = urlsplit(checked_url(url))
@@ -74,6 +79,11 @@ def post(url: str, body: bytes, headers: Mapping[str, str], *, timeout: float) -
     watchdog.daemon = True
     watchdog.start()
     try:
+        if public:
+            _open(connection, parts.hostname, secure=parts.scheme == "https", timeout=timeout)
+            if late.is_set():
+                # There was nothing to hang up yet.
+                raise TimeoutError("timed out")
         target = parts.path or "/"
         connection.request("POST", f"{target}?{parts.query}" if parts.query else target, body, dict(headers))
         response = connection.getresponse()
@@ -90,6 +100,16 @@ def post(url: str, body: bytes, headers: Mapping[str, str], *, timeout: float) -
     finally:
         watchdog.cancel()
         connection.close()
+
+
+def _open(connection: "HTTPConnection", host: str, *, secure: bool, timeout: float) -> None:
+    """Connect to an address that was judged; left to itself the connection would look the name up a second time."""
+    sock = connect(host, connection.port, timeout=timeout, public=True)
+    connection.sock = sock
+    if secure:
+        from ssl import create_default_context
+
+        connection.sock = create_default_context().wrap_socket(sock, server_hostname=host)
 
 
 def _hang_up(connection: "HTTPConnection", late: Event) -> None:

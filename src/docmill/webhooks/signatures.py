@@ -4,6 +4,7 @@ import base64
 import binascii
 import hashlib
 import hmac
+import os
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
@@ -41,13 +42,21 @@ def read_secret(text: str) -> bytes:
     return key
 
 
-def signed_headers(key: bytes | None, *, message_id: str, body: bytes, now: datetime) -> dict[str, str]:
-    """The headers to send with the body; without a key, those that need none."""
+def signed_headers(
+    key: bytes | None, *, message_id: str, body: bytes, now: datetime, old_key: bytes | None = None
+) -> dict[str, str]:
+    """The headers to send with the body; without a key, those that need none. An old key signs as well."""
     timestamp = str(int(now.timestamp()))
     headers = {ID: message_id, TIMESTAMP: timestamp}
-    if key is not None:
-        headers[SIGNATURE] = f"v1,{base64.b64encode(_mac(key, message_id, timestamp, body)).decode()}"
+    macs = [_mac(each, message_id, timestamp, body) for each in (key, old_key) if each is not None]
+    if macs:
+        headers[SIGNATURE] = " ".join(f"v1,{base64.b64encode(mac).decode()}" for mac in macs)
     return headers
+
+
+def new_secret() -> str:
+    """A secret to sign with, as people pass it on."""
+    return _PREFIX + base64.b64encode(os.urandom(32)).decode()
 
 
 def verify(key: bytes, headers: Mapping[str, str], body: bytes, *, now: datetime) -> str:

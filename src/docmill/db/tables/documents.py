@@ -42,6 +42,7 @@ documents = Table(
     Column("error_message", String),
     Column("locked", JsonValue, nullable=False),
     Column("outputs", JsonValue, nullable=False),
+    Column("words_of", String(64)),
     Column("created_at", UtcTime, nullable=False),
     Column("finished_at", UtcTime),
     one_of("status", DocumentStatus),
@@ -69,6 +70,14 @@ Index(
     documents.c.original_expires_at,
     postgresql_where=text("original_expires_at IS NOT NULL AND original_expired_at IS NULL"),
     sqlite_where=text("original_expires_at IS NOT NULL AND original_expired_at IS NULL"),
+)
+# Results whose words are not stored yet, for search.
+Index(
+    "ix_documents_unindexed",
+    documents.c.org_id,
+    documents.c.id,
+    postgresql_where=text("extraction_key IS NOT NULL AND words_of IS DISTINCT FROM extraction_key"),
+    sqlite_where=text("extraction_key IS NOT NULL AND words_of IS NOT extraction_key"),
 )
 # Who else needs the bytes that are to be deleted.
 Index("ix_documents_original", documents.c.original_key)

@@ -153,6 +153,9 @@ job_events = Table(
     sqlite_with_rowid=False,
 )
 
+# What happened in an organisation since a moment.
+Index("ix_processing_job_events_org", job_events.c.org_id, job_events.c.at)
+
 step_parts = Table(
     "processing_step_parts",
     metadata,

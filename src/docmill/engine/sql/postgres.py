@@ -161,7 +161,7 @@ where status = 'WAITING' and deadline_at <= %s order by deadline_at limit %s"""
 # timer off), and before PostgreSQL 17 there is no transaction_timeout. So whoever still lives does it.
 END_SILENT = """
 select count(pg_terminate_backend(pid)) from pg_stat_activity
-where datname = current_database() and usename = current_user and pid <> pg_backend_pid()
+where datname = current_database() and usename = session_user and pid <> pg_backend_pid()
   and application_name = current_setting('application_name') and xact_start is not null
   and state in ('active', 'idle in transaction') and wait_event = 'ClientRead'
   and state_change < clock_timestamp() - make_interval(secs => %s)"""
@@ -380,6 +380,8 @@ class PostgresSql:
         return self._fetch(OVERDUE_STEPS, [now, limit])
 
     def end_silent(self, patience: float) -> int:
+        # Only a login may end what the same login has open.
+        self._raw.execute("set local role none")
         count: int = self._fetch(END_SILENT, [patience])[0][0]
         return count
 

@@ -1,0 +1,57 @@
+"""The ways in: the token of the installation, which whoever may read its home folder has; API keys; sessions."""
+
+import hmac
+import os
+import secrets
+from pathlib import Path
+
+from docmill.api.access import Shown
+from docmill.api.problems import Unauthenticated
+from docmill.model.ids import DEFAULT_ORG
+from docmill.model.people import Principal, system_principal
+from docmill.services.keys import Door
+
+FILE = "api-token"
+_PREFIX = "dmt_"
+"""Unlike that of any secret that people carry. Files of earlier releases hold another, and stay good."""
+
+
+def installation_token(home: Path) -> str:
+    """The token of this installation; made at the first start, readable by its owner alone."""
+    file = home / FILE
+    try:
+        return file.read_text(encoding="ascii").strip()
+    except FileNotFoundError:
+        pass
+    # Under another name first: whoever finds the file finds all of it. Of two that make it, the first one's stands.
+    mine = home / f"{FILE}.{secrets.token_hex(8)}"
+    fd = os.open(mine, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with os.fdopen(fd, "w", encoding="ascii") as stream:
+        stream.write(_PREFIX + secrets.token_urlsafe(32) + "\n")
+    try:
+        os.link(mine, file)
+    except FileExistsError:
+        pass
+    finally:
+        mine.unlink()
+    return file.read_text(encoding="ascii").strip()
+
+
+class Doors:
+    """Who somebody is, by what they show."""
+
+    def __init__(self, token: str, door: Door) -> None:
+        self._token = token.encode()
+        self._door = door
+
+    def __call__(self, shown: Shown) -> Principal:
+        """The owner for the installation's token, else whoever has the key or the session.
+
+        Unauthenticated for anything else, always in the same words.
+        """
+        if shown.bearer is not None and hmac.compare_digest(shown.bearer.encode(), self._token):
+            return system_principal(DEFAULT_ORG, "owner")
+        for secret in (shown.bearer, shown.session):
+            if secret is not None and (found := self._door.authenticate(secret)) is not None:
+                return found
+        raise Unauthenticated("Show a token that is known here: `Authorization: Bearer TOKEN`.")

@@ -1,0 +1,1 @@
+"""Routes, one module for each noun: what comes in, which service is asked, what goes out."""

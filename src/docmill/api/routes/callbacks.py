@@ -1,0 +1,98 @@
+"""Where outside executors answer. Open to all: the token of the step and the signature say who may."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Request, Response
+from starlette.concurrency import run_in_threadpool
+
+from docmill.api.access import Acting, Guarded, Installation, allowed, public, roomy
+from docmill.api.shapes import Id
+from docmill.model.callbacks import CallbackOutcome
+from docmill.model.people import Permission
+from docmill.services.callbacks import CallbackAnswer, CallbackView
+
+routes = APIRouter(tags=["callbacks"], route_class=Guarded)
+
+_BODY: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/json": {
+                "schema": {
+                    "type": "object",
+                    "required": ["jobId", "stepKey", "status"],
+                    "properties": {
+                        "jobId": {"type": "string"},
+                        "stepKey": {"type": "string"},
+                        "status": {"enum": ["COMPLETED", "FAILED", "IN_PROGRESS"]},
+                        "token": {"type": "string"},
+                        "resultData": {},
+                        "errorMessage": {"type": ["string", "null"]},
+                    },
+                }
+            }
+        },
+    }
+}
+_STATUSES = {CallbackOutcome.UNKNOWN: 404, CallbackOutcome.REFUSED: 403}
+"""Of what is not taken. All else is 200: whoever gets it need not send it again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What became of a callback."""
+
+    success: bool
+    skipped: bool
+    outcome: CallbackOutcome
+    message: str
+    code: str | None
+
+
+async def _receive(request: Request, app: Any, executor: str | None, response: Response) -> Answer:
+    body = await request.body()
+    headers = dict(request.headers)
+
+    def work() -> CallbackAnswer:
+        found: CallbackAnswer = app.callbacks.receive(body, headers=headers, executor=executor)
+        return found
+
+    told = await run_in_threadpool(work)
+    response.status_code = _STATUSES.get(told.outcome, 200)
+    return Answer(
+        success=told.success, skipped=told.skipped, outcome=told.outcome, message=told.message, code=told.code
+    )
+
+
+_NOT_TAKEN: dict[int | str, dict[str, Any]] = {
+    404: {"model": Answer, "description": "There is no such job or step."},
+    403: {"model": Answer, "description": "The token is not that of the step."},
+}
+
+
+@routes.post("/callbacks", openapi_extra=_BODY, responses=_NOT_TAKEN)
+@public
+@roomy
+async def callback(request: Request, app: Installation, response: Response) -> Answer:
+    """Answer a step. Sent again, it is told `skipped: true`, and nothing happens twice."""
+    return await _receive(request, app, None, response)
+
+
+@routes.post("/callbacks/{executor}", openapi_extra=_BODY, responses=_NOT_TAKEN)
+@public
+@roomy
+async def callback_of(
+    executor: Annotated[str, Path(max_length=200)], request: Request, app: Installation, response: Response
+) -> Answer:
+    """The same, of an executor by the name that the settings call it."""
+    return await _receive(request, app, executor, response)
+
+
+@routes.get("/jobs/{job_id}/callbacks")
+@allowed(Permission.JOBS_READ)
+def list_callbacks(job_id: Id, call: Acting) -> Sequence[CallbackView]:
+    """All that came for a job, oldest first."""
+    call.jobs.get(job_id)
+    return call.app.callbacks.list(job_id, org_id=call.org.id)

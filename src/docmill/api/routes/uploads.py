@@ -1,0 +1,98 @@
+"""Uploads by signed link: one request asks for the right, another, from anywhere, sends the bytes."""
+
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Request, Response
+from pydantic import BaseModel, Field
+from starlette.concurrency import run_in_threadpool
+
+from docmill.api.access import Acting, Guarded, Installation, allowed, public, streamed
+from docmill.api.creating import Creating
+from docmill.api.routes.documents import Document
+from docmill.api.shapes import Text, Wire
+from docmill.documents.links import LinkRefused
+from docmill.documents.records import DocumentRecord
+from docmill.model.people import Permission
+
+routes = APIRouter(tags=["uploads"], route_class=Guarded)
+
+_BYTES: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
+    }
+}
+
+
+class NewUpload(Wire):
+    """A document that is to come."""
+
+    file_name: Annotated[Text, Field(min_length=1, max_length=500)]
+    schema_name: Annotated[Text, Field(min_length=1, max_length=200)] | None = None
+    model: Annotated[Text, Field(min_length=1, max_length=200)] | None = None
+
+
+class Upload(BaseModel):
+    """Where its bytes are to be sent."""
+
+    document_id: str
+    method: str
+    url: str
+    expires_at: datetime
+
+
+@routes.post("/uploads", status_code=201, response_model=Upload)
+@allowed(Permission.DOCUMENTS_WRITE)
+def begin(body: NewUpload, call: Acting, creating: Creating) -> Response:
+    """A link to which the bytes of one document may be sent, without a token, for a quarter of an hour."""
+
+    def work() -> Upload:
+        call.org.order(body.schema_name, body.model)
+        slot, token = call.app.slots.make(
+            org_id=call.org.id,
+            by=call.principal.id,
+            file_name=body.file_name,
+            schema=body.schema_name,
+            model=body.model,
+            now=datetime.now(UTC),
+        )
+        return Upload(
+            document_id=slot.document_id,
+            method="PUT",
+            url=f"/api/v1/uploads/{token}",
+            expires_at=datetime.fromtimestamp(slot.expires, UTC),
+        )
+
+    return creating.once(body, work)
+
+
+@routes.put("/uploads/{token}", status_code=201, openapi_extra=_BYTES)
+@public
+@streamed
+async def send(token: Annotated[str, Path(max_length=4096)], request: Request, app: Installation) -> Document:
+    """The bytes themselves. Sent again, they are the same document."""
+    slot = await run_in_threadpool(app.slots.read, token, now=datetime.now(UTC))
+    uploads = app.for_org(slot.org_id).uploads
+    incoming = await run_in_threadpool(uploads.open)
+    try:
+        async for chunk in request.stream():
+            incoming.write(chunk)
+
+        def accept() -> DocumentRecord:
+            order = app.for_org(slot.org_id).order(slot.schema, slot.model)
+            accepted = uploads.accept(
+                incoming, name=slot.file_name, order=order, by=slot.by, document_id=slot.document_id
+            )
+            return accepted.document
+
+        return Document.of(await run_in_threadpool(accept))
+    finally:
+        incoming.close()
+
+
+@routes.api_route("/uploads/{token}", methods=["GET", "HEAD", "POST", "PATCH", "DELETE"], include_in_schema=False)
+@public
+async def wrong_method(token: str) -> None:
+    """A link is good for what it was made for."""
+    raise LinkRefused("The link is good for PUT only.")

@@ -1,0 +1,70 @@
+"""`docmill audit`: what people did, and whether the log still says so."""
+
+import sys
+from typing import Annotated
+
+from cyclopts import App, Parameter
+
+from docmill.cli.acting import Organisation, acting_for
+from docmill.cli.errors import EXIT_FAILED
+from docmill.cli.options import Json, Limit
+from docmill.cli.output import print_json, print_json_line, print_table, record
+
+app = App(name="audit", help="See what people did; verify and export the log.")
+
+
+@app.command(name="list")
+def list_entries(
+    *,
+    action: Annotated[str | None, Parameter(metavar="ACTION", help="Only this action, as review.approve.")] = None,
+    actor: Annotated[str | None, Parameter(metavar="WHO", help="Only what this one did, by id or name.")] = None,
+    limit: Limit = 50,
+    before: Annotated[
+        int | None, Parameter(metavar="N", help="Only entries before this number: the next page.")
+    ] = None,
+    organisation: Organisation = None,
+    json: Json = False,
+) -> int:
+    """List what was done, the newest first."""
+    with acting_for(organisation) as (installation, acting):
+        found = installation.audit.list(acting, limit=limit, before=before, actor=actor, action=action)
+    if json:
+        print_json({"entries": [record(each) for each in found]})
+    elif not found:
+        print("Nothing is recorded.", file=sys.stderr)
+    else:
+        rows = [
+            [
+                str(each.number),
+                f"{each.at:%Y-%m-%d %H:%M:%S}",
+                each.actor_name,
+                each.action,
+                f"{each.subject_type} {each.subject_id}",
+            ]
+            for each in found
+        ]
+        print_table(["N", "AT", "WHO", "ACTION", "WHAT"], rows, give_way=["WHO", "WHAT"])
+    return 0
+
+
+@app.command
+def verify(*, organisation: Organisation = None, json: Json = False) -> int:
+    """Hold every entry against its hash. Exits with 1 if the log is not what was written."""
+    with acting_for(organisation) as (installation, acting):
+        found = installation.audit.verify(acting)
+    if json:
+        print_json({"entries": found.entries, "faults": [record(each) for each in found.faults]})
+    else:
+        for fault in found.faults:
+            print(f"entry {fault.number}: {fault.message}")
+        print(f"{found.entries} entries, {len(found.faults) or 'no'} faults.", file=sys.stderr)
+    return EXIT_FAILED if found.faults else 0
+
+
+@app.command
+def export(*, organisation: Organisation = None, json: Json = False) -> int:
+    """Print the whole log as lines of JSON, the oldest first."""
+    with acting_for(organisation) as (installation, acting):
+        for each in installation.audit.export(acting):
+            print_json_line(record(each))
+    return 0

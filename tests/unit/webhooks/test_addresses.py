@@ -1,0 +1,40 @@
+"""Which addresses are the outside world's, however they are wrapped."""
+
+import pytest
+
+from docmill.webhooks.addresses import AddressRefused, connect, is_public
+from docmill.webhooks.posting import post
+
+
+@pytest.mark.parametrize("address", ["93.184.216.34", "1.1.1.1", "2606:4700:4700::1111", "64:ff9b::101:101"])
+def test_public_addresses_are(address: str) -> None:
+    assert is_public(address)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("127.0.0.1", "127.9.9.9", "0.0.0.0", "10.1.2.3", "172.16.0.1", "192.168.1.1", "100.64.0.1"),
+        *("169.254.169.254", "224.0.0.1", "255.255.255.255", "240.0.0.1", "192.0.2.1"),
+        *("::1", "::", "fe80::1", "fe80::1%eth0", "fc00::1", "fd00:ec2::254", "ff02::1", "2001:db8::1"),
+        # One address inside another.
+        *("::ffff:127.0.0.1", "::ffff:169.254.169.254", "64:ff9b::7f00:1", "2002:7f00:1::", "2002:a9fe:a9fe::1"),
+    ],
+)
+def test_private_ones_are_not(address: str) -> None:
+    assert not is_public(address)
+
+
+def test_a_host_with_one_private_address_is_refused_before_anything_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name may have several addresses, and which is taken must not be its owner's choice."""
+    import socket
+
+    def both(host: str, port: int, **more: object) -> list[tuple[object, ...]]:
+        kind = (socket.AF_INET, socket.SOCK_STREAM, 6, "")
+        return [(*kind, ("93.184.216.34", port)), (*kind, ("10.0.0.1", port))]
+
+    monkeypatch.setattr(socket, "getaddrinfo", both)
+    with pytest.raises(AddressRefused, match="two-faced"):
+        connect("two-faced.example", 80, timeout=1.0, public=True)
+    with pytest.raises(AddressRefused):
+        post("https://two-faced.example/", b"", {}, timeout=1.0, public=True)
