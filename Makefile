@@ -39,8 +39,8 @@ demo-workflow: $(STAMP) ## run a sample workflow from beginning to end, and kill
 test: $(STAMP) servers ## run every test against real servers
 	$(PYTEST) -n $(PYTEST_WORKERS) --dist worksteal $(PYTEST_ARGS)
 
-test-fault: $(STAMP) servers ## run the fault tests at their full volumes (long)
-	DOCMILL_FAULT_VOLUME=full $(PYTEST) tests/fault $(PYTEST_ARGS)
+test-fault: $(STAMP) servers ## run the tests that have them at their full volumes: faults, and claims at once (long)
+	DOCMILL_FAULT_VOLUME=full $(PYTEST) tests/fault tests/contract/test_api_once.py $(PYTEST_ARGS)
 
 check: $(STAMP) ## format, lint, strict types, import contracts
 	$(BIN)/ruff format --check .

@@ -84,12 +84,17 @@ def _examples(
     sure = calibrated_apart(lessons, found, told, groups=[document.group for document in every])
     scores = [score_document(lesson.labelled, each, schema) for lesson, each in zip(lessons, sure, strict=True)]
     scores = scores[: len(documents)]
+    # Those without a hash are lines that another program read.
+    own = sum(bool(document.reading.sha256) for document in documents)
     summary = summarise(scores)
     outcomes = [outcome for score in scores for outcome in score.outcomes]
     right = sum(good for _, good in outcomes)
     print(f"\n{schema.name}: {len(documents)} documents, {right} of {len(outcomes)} values that were found are right")
     print(f"  F1 {summary.exact_f1:.3f}  loose {summary.loose_mean:.3f}  visible {summary.micro_visible or 0:.3f}")
     print(f"  AUROC {summary.auroc or 0:.3f}  calibration error {summary.ece or 0:.3f}")
+    if 0 < own < len(scores):
+        part = summarise(scores[:own])
+        print(f"  of {own} that were read here: AUROC {part.auroc or 0:.3f}  calibration error {part.ece or 0:.3f}")
     print(f"  documents that pass at 99 %: {summary.straight_through_99:.3f} (from {summary.threshold_99} on)")
     for name, field in summary.by_field.items():
         print(f"  {name:16} {field.n:4}  exact {field.exact:.3f}  loose {field.loose:.3f}")

@@ -5,12 +5,14 @@ processes. A test that stops or pauses a server asks for `own_postgres_server`, 
 """
 
 import itertools
+import os
 import signal
 from collections.abc import Callable, Iterator
 
 import hypothesis
 import pytest
 
+from docmill.testing.scratch import folder_in_memory, keep_in_memory
 from docmill.testing.servers import PostgresServer, RedisServer
 
 # A busy machine must not fail a property: what is slow is measured in bench/, not here.
@@ -25,11 +27,18 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 _numbers = itertools.count(1)
 
 
+def pytest_configure() -> None:
+    """Before anybody has asked for a folder; the processes that run the tests are told by their environment."""
+    if folder := folder_in_memory(os.environ):
+        keep_in_memory(folder)
+
+
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[PostgresServer]:
     """The PostgreSQL that all tests of this process share, a database each. Not to be stopped."""
     # Without fsync: the machine is never unplugged here, and killed processes lose nothing that reached the kernel.
-    with PostgresServer(fsync=False) as server:
+    # Each copy of a database is ten megabytes of log, of which not a gigabyte need be kept in memory.
+    with PostgresServer(fsync=False, settings={"max_wal_size": "256MB"}) as server:
         yield server
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance.mill import Mill, Running, environment, store_templates
+from tests.conftest import PostgresCopies
 
 
 @pytest.fixture(scope="session")
@@ -31,17 +32,29 @@ def bare(tmp_path: Path) -> Mill:
     return Mill(folder=tmp_path, environment=environment(tmp_path))
 
 
+@pytest.fixture(scope="session")
+def prepared_beside(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with what an installation on PostgreSQL has besides its database."""
+    return tmp_path_factory.mktemp("prepared_beside")
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
-def either(request: pytest.FixtureRequest, tmp_path: Path) -> Mill:
-    """An installation on each database in turn."""
+def either(request: pytest.FixtureRequest, prepared_beside: Path, tmp_path: Path) -> Mill:
+    """An installation on each database in turn, templates stored."""
     if request.param == "sqlite":
         prepared_mill: Mill = request.getfixturevalue("mill")
         return prepared_mill
-    url = request.getfixturevalue("postgres_url")
-    mill = Mill(folder=tmp_path, environment=environment(tmp_path, DOCMILL_DATABASE_URL=url))
-    assert mill("db", "upgrade").code == 0
-    store_templates(mill)
-    return mill
+
+    def prepare(url: str) -> None:
+        mill = Mill(folder=prepared_beside, environment=environment(prepared_beside, DOCMILL_DATABASE_URL=url))
+        assert mill("db", "upgrade").code == 0
+        store_templates(mill)
+
+    copy_of: PostgresCopies = request.getfixturevalue("postgres_copy_of")
+    url = copy_of("mill", prepare)
+    folder = tmp_path / "mill"
+    shutil.copytree(prepared_beside, folder)
+    return Mill(folder=folder, environment=environment(folder, DOCMILL_DATABASE_URL=url))
 
 
 Worker = Callable[[Mill], Running]

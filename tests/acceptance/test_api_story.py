@@ -1,7 +1,9 @@
 """A whole story over HTTP alone: `docmill up`, and a client that knows an address and a token."""
 
+import asyncio
 import json
 import os
+import re
 import signal
 import stat
 from collections.abc import Callable, Iterator
@@ -15,6 +17,7 @@ from standardwebhooks import Webhook
 from docmill.client import Client, Refused
 from docmill.testing.papers import invoice_pdf
 from docmill.testing.receiver import Receiver
+from docmill.testing.waiting import until
 from tests.acceptance.mill import PATIENCE, Mill, Running
 
 
@@ -83,7 +86,8 @@ def test_from_upload_to_export_and_back_with_the_correction_still_there(either: 
         assert verified["sound"]
         assert verified["entries"] == len(docmill.send("GET", "/audit/export").text.splitlines()) >= 3
 
-        # The correction and the words on the paper both lead to it.
+        # The correction and the words on the paper both lead to it, as soon as a worker has stored them.
+        until(lambda: docmill.search("hand-7"), PATIENCE, what="the words")
         assert [found["id"] for found in docmill.search("hand-7")] == [document["id"]]
         image = docmill.send("GET", f"/documents/{document['id']}/pages/1/image", query={"max_side": 200})
         assert image.content.startswith(b"\x89PNG")
@@ -92,7 +96,33 @@ def test_from_upload_to_export_and_back_with_the_correction_still_there(either: 
         original = docmill.send("GET", f"/documents/{document['id']}/download")
         assert original.content == paper.content
         linked = docmill.call("POST", f"/documents/{document['id']}/link")["url"]
-        assert httpx.get(f"{original.url.scheme}://{original.url.netloc.decode()}{linked}").content == paper.content
+        assert httpx.get(linked).content == paper.content
+
+
+def test_no_folder_of_the_server_is_shown_to_whoever_may_see_jobs(bare: Mill, tmp_path: Path) -> None:
+    mill, elsewhere = bare.having(DOCMILL_PLUGINS=""), tmp_path / "elsewhere"
+    paper = invoice_pdf(4)
+    (tmp_path / paper.name).write_bytes(paper.content)
+    assert mill("process", str(tmp_path / paper.name), "--out", str(elsewhere)).code == 0
+    with up(mill) as (docmill, _, _):
+        uploaded = docmill.finished(docmill.upload(invoice_pdf(3).content, name="a.pdf")["id"], within=PATIENCE)
+        about = {"template": "document-processing", "entities": [f"document:{uploaded['id']}"]}
+        batch = docmill.call("POST", "/batches", about)["id"]
+        until(lambda: docmill.call("GET", f"/batches/{batch}")["finished"] == 1, PATIENCE, what="the batch")
+        asked = [f"/batches/{batch}/results?step=save", "/jobs"]
+        for job in docmill.call("GET", "/jobs")["items"]:
+            asked += [f"/jobs/{job['id']}", f"/jobs/{job['id']}/steps/save", f"/jobs/{job['id']}/events"]
+        assert len(asked) == 11
+        for path in asked:
+            assert str(tmp_path) not in docmill.send("GET", path).text, path
+        shown = [docmill.call("GET", path)["result"]["outputs"][0] for path in asked if path.endswith("/steps/save")]
+        files = [*elsewhere.rglob("*.json"), *Path(mill.environment["DOCMILL_HOME"], "outputs").rglob("*.json")]
+        assert {Path(path).name for path in shown} == {file.name for file in files}
+        assert all(path.startswith("json/") for path in shown)
+        # On the machine itself they are of use.
+        told = mill("jobs", "show", job["id"], "--json").data["job"]
+        saved = next(step for step in told["steps"] if step["step_key"] == "save")
+        assert saved["result"]["outputs"][0] == str(next(elsewhere.rglob("*.json")))
 
 
 def test_the_token_is_its_owners_alone_and_only_this_machine_is_listened_to(bare: Mill) -> None:
@@ -129,7 +159,7 @@ def test_a_stream_of_events_ends_with_the_server_and_goes_on_with_the_next(eithe
         running.signal(signal.SIGTERM)
         assert running.end().code == 0
     with up(either) as (docmill, _, _):
-        whole = docmill.call("GET", f"/jobs/{job_id}/events")
+        whole = docmill.call("GET", f"/jobs/{job_id}/events")["items"]
         told = {event["version"] for event in seen}
         for event in docmill.events(after=seen[-1]["id"], job_id=job_id):
             told.add(event["version"])
@@ -188,3 +218,32 @@ def test_a_document_that_no_model_has_seen_is_shown_to_one(either: Mill) -> None
         assert compared["differences"], json.dumps(compared)
         assert compared["before"]["cost_nanos"] == 0 < compared["after"]["cost_nanos"]
         assert docmill.call("GET", f"/documents/{document['id']}")["model"] == "quarrel:dear"
+
+
+def _highest(pid: int) -> int:
+    """Megabytes of memory that a process has had at most."""
+    told = Path(f"/proc/{pid}/status").read_text()
+    return int(re.search(r"VmHWM:\s+(\d+) kB", told)[1]) >> 10  # type: ignore[index]
+
+
+async def _upload_at_once(address: str, token: str, numbers: range) -> list[int]:
+    limits, headers = httpx.Limits(max_connections=len(numbers)), {"Authorization": f"Bearer {token}"}
+    async with httpx.AsyncClient(base_url=address, headers=headers, timeout=PATIENCE, limits=limits) as client:
+
+        async def upload(number: int) -> int:
+            content = b"%PDF-1.7\n" + number.to_bytes(8, "big") + bytes(1 << 18)
+            return (await client.post("/api/v1/documents", files={"file": (f"{number}.pdf", content)})).status_code
+
+        return list(await asyncio.gather(*map(upload, numbers)))
+
+
+def test_many_uploads_at_once_take_hardly_more_memory_than_a_few(bare: Mill) -> None:
+    many = bare.having(DOCMILL_API__RATE="100000", DOCMILL_API__BURST="100000")
+    with up(many, "serve") as (_, running, address):
+        token = Path(many.environment["DOCMILL_HOME"], "api-token").read_text().strip()
+        assert set(asyncio.run(_upload_at_once(address, token, range(40)))) == {201}
+        before = _highest(running.process.pid)
+        assert set(asyncio.run(_upload_at_once(address, token, range(40, 540)))) == {201}
+        # Were what comes first of each held, it would be more than sixty.
+        grown = _highest(running.process.pid) - before
+        assert grown < 40

@@ -46,11 +46,33 @@ def test_what_holds_is_shown_with_where_it_comes_from(bare: Mill) -> None:
     assert lines["output.atomic"] == ["false", "DOCMILL_OUTPUT__ATOMIC"]
     assert lines["database_url"] == ["postgresql://me:********@db/x", "docmill.yaml"]
     assert lines["lease.duration"] == ["30.0", "default"]
-    changed = {
-        one["name"]: one for one in mill("config", "show", "--json").data["settings"] if one["origin"] != "default"
-    }
-    assert {"database_url", "output.atomic"} <= set(changed)
+    listed = mill("config", "show", "--json").data["settings"]
+    changed = [one for one in listed if one["origin"] != "default"]
+    assert {"database_url", "output.atomic"} <= {one["name"] for one in changed}
+    assert mill("config", "show", "--changed", "--json").data["settings"] == changed
     assert "hidden" not in shown
+
+
+def test_lengths_of_time_are_told_as_they_are_written(bare: Mill) -> None:
+    bare.write("docmill.yaml", "idempotency: {cache_ttl: 31d}\nreview: {claim_for: 90}\nsessions: {idle: 36h}\n")
+    shown = bare("config", "show", "--changed", "--json").data["settings"]
+    assert {one["name"]: one["value"] for one in shown if one["origin"] == "file"} == {
+        "idempotency.cache_ttl": "31d",
+        "review.claim_for": "90s",
+        "sessions.idle": "36h",
+    }
+    bare.write("docmill.yaml", "idempotency: {cache_ttl: 0}\nreview: {claim_for: 40d}\n")
+    told = bare("config", "check").out
+    assert "idempotency.cache_ttl: 0 is out of range; write more than 0s." in told
+    assert "review.claim_for: '40d' is out of range; write at most 30d." in told
+
+
+def test_a_mistake_in_a_variable_is_told_with_the_variable(bare: Mill) -> None:
+    bare.write("docmill.yaml", "output: {atomic: true, formats: json}\n")
+    wrong = bare.having(DOCMILL_OUTPUT__ATOMIK="false", DOCMILL_OUTPUT__FORMATS="xml")
+    told = wrong("config", "check").out
+    assert "DOCMILL_OUTPUT__ATOMIK: output.atomik: there is no such setting. Did you mean output.atomic?" in told
+    assert "DOCMILL_OUTPUT__FORMATS: output.formats.0: 'xml' is not known here" in told
 
 
 def test_mistakes_that_show_only_later_are_listed_with_the_others_each_with_its_line(bare: Mill) -> None:

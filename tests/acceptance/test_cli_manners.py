@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -210,3 +211,14 @@ def test_ctrl_c_is_quiet(mill: Mill) -> None:
     assert answer.code == 130
     assert "Traceback" not in answer.err
     assert answer.out == ""
+
+
+def test_a_port_that_is_taken_is_named(mill: Mill) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        answer = mill("serve", "--port", port)
+    assert (answer.code, f"port {port}" in answer.err, "Another Docmill may be running" in answer.err) == (
+        2,
+        True,
+        True,
+    )

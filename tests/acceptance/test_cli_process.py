@@ -1,6 +1,8 @@
 """`docmill process` as a person or a script uses it."""
 
 import json
+import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -83,7 +85,6 @@ def test_standard_input_is_a_document_and_a_model_can_be_asked(office: Mill) -> 
         (["process"], 2, "PATHS"),
         (["process", "papers", "--schema", "nonsense"], 2, "no field schema"),
         (["process", "papers", "--model", "nobody's"], 1, "whose model"),
-        (["process", "none.pdf", "papers"], 2, "no file or folder none.pdf"),
         (["process", "papers", "--out", "slip.yaml"], 1, "cannot be written to slip.yaml"),
         (["process", "papers", "--model", "nope:x"], 2, "no provider 'nope'"),
         (["process", "papers", "--schema", "faulty.yaml"], 2, "numbr"),
@@ -97,6 +98,36 @@ def test_what_cannot_be_done_is_said(office: Mill, arguments: list[str], code: i
     office.write("faulty.yaml", "fields: {weight: {type: numbr}}\n")
     answer = office(*arguments)
     assert (answer.code, said in answer.out + answer.err) == (code, True), answer
+
+
+def test_a_file_that_is_gone_costs_the_others_nothing(office: Mill) -> None:
+    answer = office("process", "papers/moved.pdf", "papers/bill.pdf", "--schema", "slip.yaml", "--json")
+    assert answer.code == 1
+    gone, bill = answer.data
+    assert (gone["file"], gone["status"], gone["error"]["code"]) == ("papers/moved.pdf", "failed", "file_not_found")
+    assert (bill["file"], bill["status"], bill["error"]) == ("papers/bill.pdf", "completed", None)
+
+
+def test_files_that_are_all_gone_are_rows_too(office: Mill) -> None:
+    answer = office("process", "none.pdf", "nor/this.pdf", "--json")
+    assert (answer.code, [(row["file"], row["error"]["code"]) for row in answer.data]) == (
+        1,
+        [("none.pdf", "file_not_found"), ("nor/this.pdf", "file_not_found")],
+    )
+    assert "There is no file" in office("process", "none.pdf").out
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_waiting_for_whoever_writes_into_a_pipe_can_be_interrupted(office: Mill, number: signal.Signals) -> None:
+    os.mkfifo(office.folder / "pipe")
+    with (
+        office.started("process", "papers/bill.pdf", "pipe") as running,
+        (office.folder / "pipe").open("wb", buffering=0) as writer,  # Opens once the other end is open.
+    ):
+        writer.write(BILL[:10])
+        running.signal(number)
+        answer = running.end()
+    assert (answer.code, "The same command goes on from here" in answer.err) == (130, True), answer
 
 
 def test_a_document_is_found_by_its_file(office: Mill) -> None:

@@ -94,3 +94,10 @@ def test_what_was_approved_can_be_measured_on(office: Mill) -> None:
         each for each in measured["wrong"] if each["field"] == "total"
     ).items()
     assert office("eval", "--json").error["code"] == "wrong_use"
+    # What others approved is theirs.
+    for more, name in (([], "Mill"), (["--another"], "Others")):
+        assert office("init", *more, "--organisation", name, "--email", f"ann@{name}.example").code == 0
+    theirs = office("eval", "--reviewed", "--organisation", "Others", "--json")
+    assert (theirs.code, theirs.error["code"]) == (2, "nothing_reviewed")
+    assert office("eval", "--reviewed", "--organisation", "Mill", "--json").data["documents"] == 1
+    assert office("learn", str(office.folder), "--organisation", "Mill", "--json").error["code"] == "wrong_use"

@@ -9,7 +9,9 @@ import pytest
 from docmill.db.database import Database
 from docmill.testing.world import World, migrate
 from tests.conftest import PostgresCopies
+from tests.contract.post_office import PostOffice
 from tests.contract.served import Served, serving
+from tests.contract.town import Town
 
 KINDS = ("sqlite", "postgresql")
 
@@ -49,3 +51,17 @@ def served(database_url: str, tmp_path: Path) -> Iterator[Served]:
     """The API over each database in turn, nobody working."""
     with serving(database_url, tmp_path / "home") as found:
         yield found
+
+
+@pytest.fixture
+def town(database_url: str) -> Iterator[Town]:
+    """Two organisations on each database in turn."""
+    database = Database(database_url)
+    yield Town(database)
+    database.close()
+
+
+@pytest.fixture
+def office(world: World) -> PostOffice:
+    """Outgoing webhooks of a world."""
+    return PostOffice(world.database)

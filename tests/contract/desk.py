@@ -92,21 +92,9 @@ class Recorded:
 
     actions: list[tuple[str, str, str, Any, Any]] = field(default_factory=list)
 
-    def record(
-        self,
-        connection: Connection,
-        principal: Principal,
-        action: str,
-        subject: tuple[str, str],
-        before: Mapping[str, Any] | None,
-        after: Mapping[str, Any] | None,
-        now: datetime,
-    ) -> None:
-        self.actions.append((principal.id, action, subject[1], before, after))
-
-    def record_all(self, connection: Connection, principal: Principal, deeds: Sequence[Deed], now: datetime) -> None:
-        for deed in deeds:
-            self.record(connection, principal, *deed, now)
+    def record(self, connection: Connection, principal: Principal, deeds: Sequence[Deed], now: datetime) -> None:
+        for action, subject, before, after in deeds:
+            self.actions.append((principal.id, action, subject[1], before, after))
 
     @property
     def verbs(self) -> list[str]:

@@ -1,6 +1,7 @@
 """How the work goes is added up the same on both databases, and for one organisation alone."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from docmill.model.errors import InvalidInput
 from docmill.services.analytics import Analytics
 from docmill.testing.samples import single_step
 from docmill.testing.world import OTHER_ORG, World, lease
-from tests.contract.desk import ANN, Desk, extraction
+from tests.contract.desk import ANN, Desk, extraction, value
 
 ERROR = '{"code":"broken","message":"It is broken."}'
 
@@ -88,9 +89,27 @@ def test_fields_tell_how_often_they_are_looked_at_and_changed(desk: Desk) -> Non
     found = {each.field: each for each in Analytics(desk.database).fields(days=1)}
     assert (found["total"].count, found["total"].corrected_rate) == (4, 0.25)
     assert found["line_items.amount"].corrected_rate == 0.25
-    assert found["number"].corrected_rate == 0.0
+    assert (found["number"].corrected_rate, found["number"].reviewed_rate) == (0.0, 0.0)
     assert {each.schema for each in found.values()} == {"slip"}
     assert Analytics(desk.database, OTHER_ORG).fields(days=1) == []
+
+
+def test_a_field_that_needed_a_look_counts_also_when_a_person_has_decided_it(desk: Desk) -> None:
+    def unsure(total: str) -> str:
+        found = extraction(number="1", total=total)
+        return desk.slip(replace(found, fields={**found.fields, "total": value(total, 0.3)}))
+
+    for number, item in enumerate([unsure("5.00"), unsure("6.00"), unsure("7.00"), desk.slip(extraction(number="1"))]):
+        desk.review.claim(ANN, item)
+        if number == 0:
+            desk.review.confirm(ANN, item)
+        elif number == 1:
+            desk.review.correct(ANN, item, "total", "6.50")
+        elif number == 3:
+            desk.review.add(ANN, item, "total", "8.00")
+        desk.review.approve(ANN, item)
+    rates = {each.field: (each.reviewed_rate, each.corrected_rate) for each in Analytics(desk.database).fields(days=1)}
+    assert rates == {"total": (1.0, 0.5), "number": (0.0, 0.0)}
 
 
 def test_confidence_is_held_against_what_people_let_stand(desk: Desk) -> None:

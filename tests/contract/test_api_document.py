@@ -1,10 +1,13 @@
 """Whatever fits the OpenAPI document, and whatever does not, is answered: never by an error of the server."""
 
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import schemathesis
+from fastapi.routing import APIWebSocketRoute
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis.errors import Unsatisfiable
 from schemathesis.checks import not_a_server_error
@@ -18,8 +21,10 @@ from schemathesis.specs.openapi.checks import (
 from docmill.api.access import Guarded, needs
 from docmill.api.app import create_app, nouns
 from docmill.testing.papers import invoice_pdf
+from docmill.testing.world import migrate
+from tests.conftest import PostgresCopies
 from tests.contract.desk import Desk
-from tests.contract.served import Served
+from tests.contract.served import Served, serving
 
 EXAMPLES = 8
 """For each operation, on each database."""
@@ -49,17 +54,33 @@ def test_every_operation_is_in_the_reference(served: Served) -> None:
             permission = operation.get("x-permission")
             line = page[page.index(row) :].split("\n", 1)[0]
             assert permission is None or f"`{permission}`" in line
+    sockets = [route.path for noun in nouns() for route in noun.routes if isinstance(route, APIWebSocketRoute)]
+    assert sockets
+    for path in sockets:
+        assert f"| `GET {path}` |" in page, path
 
 
-def test_no_request_brings_the_server_down(served: Served) -> None:
-    document = served.send("GET", "/api/v1/openapi.json", token=None).json()
+@pytest.fixture
+def both_served(migrated_file: Path, postgres_copy_of: PostgresCopies, tmp_path: Path) -> Iterator[list[Served]]:
+    """The API over both databases at once."""
+    shutil.copy(migrated_file, tmp_path / "docmill.db")
+    with (
+        serving(f"sqlite:///{tmp_path / 'docmill.db'}", tmp_path / "on_sqlite") as on_sqlite,
+        serving(postgres_copy_of("migrated", migrate), tmp_path / "on_postgresql") as on_postgresql,
+    ):
+        yield [on_sqlite, on_postgresql]
+
+
+def test_no_request_brings_the_server_down(both_served: list[Served]) -> None:
+    """Thinking of a request takes longer than answering it, so what was thought of is asked on both databases."""
+    document = both_served[0].send("GET", "/api/v1/openapi.json", token=None).json()
     for path in ENDLESS:
         document["paths"].pop(path)
     schema: Any = schemathesis.openapi.from_dict(document)
-    known = _things(served)
+    known = {served.address: _things(served) for served in both_served}
     failures: list[str] = []
     for found in schema.get_all_operations():
-        _try(found.ok(), served.address, known, failures)
+        _try(found.ok(), known, failures)
     assert not failures, "\n\n".join(failures[:10])
 
 
@@ -84,7 +105,7 @@ def _things(served: Served) -> dict[str, str]:
     }
 
 
-def _try(operation: Any, address: str, known: dict[str, str], failures: list[str]) -> None:
+def _try(operation: Any, known: dict[str, dict[str, str]], failures: list[str]) -> None:
     turn = 0
     for mode in (schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE):
         try:
@@ -104,17 +125,18 @@ def _try(operation: Any, address: str, known: dict[str, str], failures: list[str
         def attempt(case: Any) -> None:
             nonlocal turn
             turn += 1
-            for name in case.path_parameters or ():
-                if turn % 3 and name in known:
-                    case.path_parameters[name] = known[name]
-            answer = case.call(base_url=address, headers={"Authorization": "Bearer owner"})
             checks = [
                 not_a_server_error,
                 content_type_conformance,
                 response_schema_conformance,
                 status_code_conformance,
             ]
-            case.validate_response(answer, checks=checks)
+            for address, things in known.items():
+                for name in case.path_parameters or ():
+                    if turn % 3 and name in things:
+                        case.path_parameters[name] = things[name]
+                answer = case.call(base_url=address, headers={"Authorization": "Bearer owner"})
+                case.validate_response(answer, checks=checks)
 
         try:
             attempt()

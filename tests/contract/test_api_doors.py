@@ -1,5 +1,6 @@
 """The ways in over HTTP: invitations, sessions in cookies, keys; and how they end."""
 
+import base64
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from docmill.api import limiting
 from docmill.api.doors import FILE, installation_token
 from docmill.model.people import Role, system_principal
 from docmill.people.secrets import INVITATION, KEY, SESSION
+from docmill.testing.papers import invoice_pdf
 from tests.contract.served import Served, serving
 from tests.contract.test_api_manners import API, JSON, problem
 
@@ -45,7 +47,7 @@ def test_an_invitation_leads_to_a_session_and_signing_out_ends_it(gate: Served) 
         assert all(word in cookie for word in ("httponly", "samesite=strict", "path=/"))
         first = browser.cookies["docmill_session"]
         assert first not in joined.text
-        assert browser.get(f"{API}/me").json()["principal"] == "Bob"
+        assert browser.get(f"{API}/me").json()["name"] == "Bob"
         again = browser.post(f"{API}/session", json={"email": "bob@mill.example", "password": PASSWORD})
         assert again.status_code == 200
         second = browser.cookies["docmill_session"]
@@ -88,6 +90,26 @@ def test_guessing_passwords_is_limited_and_answers_are_the_same(gate: Served) ->
         limited = browser.post(f"{API}/session", json={"email": "bob@mill.example", "password": PASSWORD})
         problem(limited, 429, "sign_in_limited")
         assert int(limited.headers["retry-after"]) > 0
+
+
+def test_a_link_to_upload_names_nobody_and_what_comes_by_it_is_recorded_by_name(gate: Served) -> None:
+    system = system_principal(gate.app.org_id, "test")
+    _, key = gate.app.keys.create(system, "The scanner", scopes=["documents.write"])
+    member = gate.app.sessions.accept(invited(gate, "bob@mill.example", Role.ADMIN), PASSWORD, name="Bob Miller")
+    asked = {
+        "The scanner": {"Authorization": f"Bearer {key}"},
+        "Bob Miller": {"Cookie": f"docmill_session={member.token}", "Origin": gate.address},
+    }
+    for number, (name, headers) in enumerate(asked.items(), 1):
+        answer = gate.send("POST", f"{API}/uploads", token=None, json={"file_name": "a.pdf"}, headers=headers)
+        assert answer.status_code == 201, answer.text
+        url = answer.json()["url"]
+        said = url.rpartition("/")[2].partition(".")[0]
+        assert name not in base64.urlsafe_b64decode(said + "=" * (-len(said) % 4)).decode()
+        sent = gate.send("PUT", url, token=None, content=invoice_pdf(number).content)
+        assert sent.status_code == 201, sent.text
+        (entry,) = gate.app.audit.list(system, limit=1)
+        assert (entry.action, entry.actor_name) == ("document.upload", name)
 
 
 def test_a_key_opens_what_it_was_made_for_until_it_is_revoked(gate: Served) -> None:

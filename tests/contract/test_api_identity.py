@@ -40,7 +40,7 @@ def test_a_member_is_sent_there_comes_back_and_is_in(gate: Served, provider: Sta
         answer = browser.get(f"{API}/session/oidc/return", params=back)
         assert answer.status_code == 200, answer.text
         assert (answer.json()["name"], answer.json()["role"]) == ("Ann", "owner")
-        assert browser.get(f"{API}/me").json()["principal"] == "Ann"
+        assert browser.get(f"{API}/me").json()["name"] == "Ann"
         # What it brought back is worth nothing a second time.
         problem(browser.get(f"{API}/session/oidc/return", params=back), 401, "identity_refused")
 

@@ -1,17 +1,24 @@
 """What stands between the API and those who mean harm: hosts, origins, tokens, limits, signatures."""
 
+import re
+import socket
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from socket import create_connection
 from urllib.parse import urlsplit
 
+import httpx
+import orjson
 import pytest
 from standardwebhooks import Webhook
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
+from websockets.typing import Subprotocol
 
 from docmill.api.limiting import Limiter
 from docmill.api.problems import TooManyRequests
 from docmill.model.people import Role, system_principal
+from docmill.testing.papers import invoice_pdf
 from tests.contract.served import Served, serving, somebody
 from tests.contract.test_api_manners import API, JSON, NOWHERE, problem
 
@@ -31,8 +38,25 @@ def test_pages_of_other_sites_are_refused(served: Served, origin: str) -> None:
         answer = served.send(method, API + path, headers={"Origin": origin})
         problem(answer, 403, "origin_refused")
         assert "access-control-allow-origin" not in answer.headers
-    with pytest.raises(InvalidStatus):
+    with pytest.raises(InvalidStatus) as told:
         _listening(served, {"Origin": origin, "Authorization": "Bearer owner"})
+    _refused_handshake(told.value)
+
+
+def test_a_socket_by_a_name_that_is_not_ours_is_told_why(served: Served) -> None:
+    port = urlsplit(served.address).port
+    with pytest.raises(InvalidStatus) as told, create_connection(("127.0.0.1", port)) as way:
+        connect(f"ws://evil.example:{port}{API}/events/socket", sock=way)
+    _refused_handshake(told.value)
+
+
+def _refused_handshake(refused: InvalidStatus) -> None:
+    """With the same answer as a request."""
+    answer = refused.response
+    assert (answer.status_code, answer.headers["content-type"]) == (403, "application/problem+json")
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    body = orjson.loads(answer.body or b"")
+    assert (body["code"], body["instance"]) == ("origin_refused", f"{API}/events/socket")
 
 
 def test_our_own_page_may(served: Served) -> None:
@@ -60,6 +84,32 @@ def test_a_socket_is_refused_without_a_token_and_for_a_foreign_job(served: Serve
     _listening(served, {"Authorization": "Bearer owner"})
 
 
+@pytest.mark.parametrize(
+    ("offered", "answered"),
+    [
+        (["docmill", "docmill.token.owner"], "docmill"),
+        (["docmill.token.owner"], "docmill.token.owner"),
+    ],
+)
+def test_a_browser_that_names_its_token_as_a_protocol_hears_one_of_those_it_named(
+    served: Served, offered: list[str], answered: str
+) -> None:
+    """Without one it would close the connection, as the standard of browsers says."""
+    address = served.address.replace("http://", "ws://") + f"{API}/events/socket"
+    with connect(address, subprotocols=[Subprotocol(each) for each in offered]) as open_socket:
+        assert open_socket.subprotocol == answered
+
+
+def test_where_a_stream_is_to_go_on_is_named_where_it_was_said(served: Served) -> None:
+    told = problem(served.send("GET", f"{API}/events?after=x"), 422, "invalid_input")
+    assert [each["field"] for each in told["errors"]] == ["query.after"]  # type: ignore[attr-defined]
+    told = problem(served.send("GET", f"{API}/events", headers={"Last-Event-ID": "x"}), 422, "invalid_input")
+    assert [each["field"] for each in told["errors"]] == ["header.last-event-id"]  # type: ignore[attr-defined]
+    with pytest.raises(InvalidStatus) as refused:
+        _listening(served, {"Authorization": "Bearer owner"}, "?surprise=1")
+    assert refused.value.response.status_code == 422
+
+
 def test_every_answer_says_how_browsers_are_to_take_it(served: Served) -> None:
     for answer in (
         served.send("GET", f"{API}/documents"),
@@ -71,6 +121,23 @@ def test_every_answer_says_how_browsers_are_to_take_it(served: Served) -> None:
         assert answer.headers["x-frame-options"] == "DENY"
         assert answer.headers["cache-control"] == "no-store"
         assert "server" not in answer.headers
+
+
+def test_who_is_refused_before_the_body_was_read_may_go_on_with_the_connection(served: Served) -> None:
+    where = urlsplit(served.address)
+    size = 16 << 20
+    head = (
+        f"POST {API}/documents HTTP/1.1\r\nHost: {where.netloc}\r\nAuthorization: Bearer guessed\r\n"
+        f"Content-Type: multipart/form-data; boundary=x\r\nContent-Length: {size}\r\n\r\n"
+    )
+    with socket.create_connection((where.hostname, where.port), timeout=60) as wire:
+        # More than the buffers of both sides hold: it comes to its end only if somebody takes it.
+        wire.sendall(head.encode() + bytes(size))
+        wire.sendall(f"GET {API}/health HTTP/1.1\r\nHost: {where.netloc}\r\nConnection: close\r\n\r\n".encode())
+        answer = b""
+        while piece := wire.recv(1 << 16):
+            answer += piece
+    assert re.findall(rb"HTTP/1\.1 (\d+)", answer) == [b"401", b"200"]
 
 
 def test_who_asks_too_much_is_told_when_to_come_back(database_url: str, tmp_path: Path) -> None:
@@ -147,6 +214,32 @@ def test_a_callback_needs_the_signature_of_its_executor(database_url: str, tmp_p
         assert answer.json()["code"] == "unknown_job"  # type: ignore[attr-defined]
         nonsense = served.send("POST", f"{API}/callbacks", token=None, content=b"[]", headers=JSON)
         problem(nonsense, 422, "callback_invalid")
+
+
+@pytest.mark.parametrize("public", [None, "https://docmill.example"])
+def test_a_signed_link_works_as_it_stands_by_the_address_that_it_is_asked_for_at_or_the_public_one(
+    database_url: str, tmp_path: Path, public: str | None
+) -> None:
+    with serving(database_url, tmp_path / "home", api={"public_url": public}) as served:
+        content = invoice_pdf(1).content
+
+        def use(method: str, url: str, **more: object) -> httpx.Response:
+            """As whoever has nothing but the link does; for the public name this machine stands in."""
+            if public is None:
+                return served.send(method, url, token=None, **more)
+            assert url.startswith(f"{public}/")
+            local = served.address + url.removeprefix(public)
+            return served.send(method, local, token=None, headers={"Host": "docmill.example"}, **more)
+
+        slot = served.send("POST", f"{API}/uploads", json={"file_name": "a.pdf"}).json()
+        assert use("PUT", slot["url"], content=content).status_code == 201
+        link = served.send("POST", f"{API}/documents/{slot['document_id']}/link").json()["url"]
+        assert use("GET", link).content == content
+        if public is None:
+            assert slot["url"].startswith(f"{served.address}/")
+            named = {"Host": served.address.removeprefix("http://").replace("127.0.0.1", "localhost")}
+            asked = served.send("POST", f"{API}/uploads", json={"file_name": "b.pdf"}, headers=named).json()
+            assert asked["url"].startswith(f"http://{named['Host']}/")
 
 
 def test_behind_a_proxy_its_public_name_is_its_own_and_cookies_go_over_tls_alone(

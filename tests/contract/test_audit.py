@@ -1,28 +1,22 @@
 """The audit log: append-only, hash-chained per organisation, complete."""
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from datetime import timedelta
 from typing import Any
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import select, text, update
 from sqlalchemy.exc import DBAPIError
 
 from docmill.db.clock import database_now
-from docmill.db.database import Database
+from docmill.db.tables import sessions
 from docmill.model.errors import Forbidden
 from docmill.model.people import Role, system_principal
 from docmill.people.audit import record
+from docmill.people.secrets import hashed
 from docmill.services.audit import Audit
 from tests.contract.town import PASSWORD, Town
-
-
-@pytest.fixture
-def town(database_url: str) -> Iterator[Town]:
-    database = Database(database_url)
-    yield Town(database)
-    database.close()
 
 
 @pytest.fixture
@@ -57,15 +51,32 @@ def test_everything_people_do_about_people_is_recorded(town: Town, audit: Audit)
     town.keys.create(town.ann, "key")
     town.keys.revoke(town.ann, "key")
     town.people.remove(town.ann, mia.id)
-    town.sessions.sign_in("ann@ours.example", PASSWORD)
+    first = town.sessions.sign_in("ann@ours.example", PASSWORD)
+    second = town.sessions.sign_in("ann@ours.example", PASSWORD, previous=first.token)
+    for _ in range(2):
+        town.sessions.sign_out(second.token)
     told = [entry.action for entry in audit.export(town.ann)]
     assert told == [
         *("organisation.found", "member.password", "session.sign_in"),
         *("member.invite", "member.join", "session.sign_in"),
         *("member.role", "member.reset", "member.invite", "member.withdraw", "key.create", "key.revoke"),
-        *("member.remove", "session.sign_in"),
+        *("member.remove", "session.sign_in", "session.sign_in", "session.sign_out", "session.sign_out"),
     ]
     assert audit.verify(town.ann).faults == ()
+
+
+@pytest.mark.parametrize(("ended", "past"), [("seen_at", timedelta(hours=13)), ("expires_at", timedelta(days=15))])
+def test_to_sign_out_of_a_session_that_has_ended_is_no_deed(
+    town: Town, audit: Audit, ended: str, past: timedelta
+) -> None:
+    token = town.sessions.sign_in("ann@ours.example", PASSWORD).token
+    with town.database.write() as connection:
+        connection.execute(update(sessions).values({ended: database_now(connection) - past}))
+    town.sessions.sign_out(token)
+    assert audit.list(town.ann, limit=1)[0].action == "session.sign_in"
+    mine = select(sessions.c.token_hash).where(sessions.c.token_hash == hashed(token))
+    with town.database.read() as connection:
+        assert connection.execute(mine).first() is None
 
 
 def test_no_secret_reaches_the_log(town: Town, audit: Audit) -> None:

@@ -200,7 +200,9 @@ def test_progress_is_noted_and_moves_nothing(out: Outside) -> None:
     assert (answer.success, answer.outcome) == (True, Outcome.NOTED)
     assert out.world.state(run.job.id) == before
     out.receive(run)
-    assert out.receive(run, status="IN_PROGRESS").outcome is Outcome.NOTED
+    late = out.receive(run, status="IN_PROGRESS")
+    assert (late.success, late.skipped, late.outcome) == (True, True, Outcome.DUPLICATE)
+    assert late.message == "Step already completed"
     assert out.status(run) == "COMPLETED"
 
 

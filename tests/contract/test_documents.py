@@ -12,17 +12,18 @@ from sqlalchemy import delete, select, update
 
 from docmill.db.clock import database_now
 from docmill.db.tables import documents, job_steps, jobs, processed_documents
-from docmill.documents.blobs import BlobDamaged
+from docmill.documents.blobs import BlobDamaged, Blobs
 from docmill.extraction.schema import load_schema, schema_source
 from docmill.model.documents import DocumentStatus
 from docmill.model.statuses import JobStatus
+from docmill.services.documents import Documents
 from docmill.services.ordering import order_of, processing_template
 from docmill.services.processing import TEMPLATE
 from docmill.services.retries import RetryPolicy
 from docmill.templates.compile import compile_template
 from docmill.templates.shipped import shipped_text
 from docmill.testing.papers import invoice_pdf
-from tests.contract.mailroom import Mailroom, letter, mailroom
+from tests.contract.mailroom import SCHEMA, Mailroom, letter, mailroom
 
 BILL = letter("Invoice 4711\nTotal 12.50")
 OTHER = letter("Invoice 4712\nTotal 7.00")
@@ -186,6 +187,25 @@ def test_what_a_person_decided_stands_in_duplicates_too(room: Mailroom) -> None:
     assert second.duplicate_of == first.id
 
 
+def test_what_a_person_decided_stands_however_the_same_bytes_are_read_again(room: Mailroom) -> None:
+    room.process(room.put("bill.pdf", BILL))
+    with room.app.database.write() as connection:
+        connection.execute(update(documents).values(locked={"total": "99.00"}))
+    # Another version of the schema: not a duplicate, and read anew.
+    (second,) = room.process(room.put("copy.pdf", BILL), order=room.order(schema_version="another"))
+    assert (second.status, second.duplicate_of, second.locked) == ("completed", None, {"total": "99.00"})
+    extraction = room.app.documents.extraction(second)
+    assert extraction is not None
+    assert (extraction.fields["total"].value, extraction.fields["total"].alternatives) == ("99.00", ("12.50",))
+    # What a field of another schema is, nobody has decided.
+    (room.folder / "parcel.yaml").write_text(SCHEMA.replace("slip", "parcel"))
+    other = order_of(schema=str(room.folder / "parcel.yaml"), model=None, out=None, blobs=room.app.blobs)
+    (third,) = room.process(room.put("third.pdf", BILL), order=other)
+    found = room.app.documents.extraction(third)
+    assert found is not None
+    assert (found.fields["total"].value, third.locked) == ("12.50", {})
+
+
 def test_a_broken_document_fails_by_name_and_harms_no_other(room: Mailroom) -> None:
     records = room.process(
         room.put("a.pdf", BILL), room.put("b.pdf", b"%PDF-1.4 and nothing"), room.put("c.txt", b"words")
@@ -341,3 +361,28 @@ def test_ids_may_be_written_short(room: Mailroom) -> None:
     assert room.app.documents.find_id(record.id[:13]) == record.id
     assert [each.id for each in room.app.documents.list(status=DocumentStatus.COMPLETED)] == [record.id]
     assert room.app.documents.list(status=DocumentStatus.FAILED) == []
+
+
+class Counting:
+    """Blobs, and how often they are read."""
+
+    def __init__(self, blobs: Blobs) -> None:
+        self._blobs = blobs
+        self.reads = 0
+
+    def read(self, key: str) -> bytes:
+        self.reads += 1
+        return self._blobs.read(key)
+
+
+def test_a_reading_is_looked_into_once_for_how_its_pages_are_turned(room: Mailroom) -> None:
+    (record,) = room.process(room.put("bill.pdf", BILL))
+    counting = Counting(room.app.blobs)
+    found = Documents(room.app.database, lambda: counting)  # type: ignore[arg-type, return-value]
+    reading = found.reading(record)
+    assert reading is not None
+    before = counting.reads
+    for _ in range(3):
+        assert found.turned(record) == {page.number: page.turned for page in reading.pages}
+    assert counting.reads == before + 1
+    assert found.turned(replace(record, reading_key=None)) is None

@@ -1,6 +1,7 @@
 """Whoever follows what happens hears everything, in order, and goes on where they stopped."""
 
-from collections.abc import Iterator
+import tracemalloc
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
 import pytest
@@ -11,7 +12,7 @@ from docmill.db.database import Database
 from docmill.db.tables import job_events
 from docmill.model.errors import InvalidInput
 from docmill.model.ids import DEFAULT_ORG, new_id
-from docmill.services.feed import Feed, Follower, Place
+from docmill.services.feed import Feed, FeedEvent, Follower, Place
 
 
 class Wire:
@@ -92,6 +93,66 @@ def test_more_than_one_look_holds_is_heard_in_order(wire: Wire) -> None:
     for _ in range(20):
         heard += [event.version for event in follower.news()]
     assert heard == list(range(1, 2001))
+
+
+class Looks(Feed):
+    """How many events each look has brought."""
+
+    def __init__(self, database: Database, org_id: str) -> None:
+        super().__init__(database, org_id)
+        self.sizes: list[int] = []
+
+    def since(self, begin: datetime | Place, limit: int) -> Sequence[FeedEvent]:
+        found = super().since(begin, limit)
+        self.sizes.append(len(found))
+        return found
+
+
+def test_a_moment_of_many_looks_is_heard_once_in_order_and_little_of_it_is_kept(wire: Wire) -> None:
+    """As a batch leaves it: thousands of jobs in one transaction."""
+    count, earlier, late = 6000, new_id(), "00000000-0000-7000-8000-000000000000"
+    at = wire.now + timedelta(seconds=1)
+    rows = [
+        {"job_id": new_id(), "version": 1, "org_id": DEFAULT_ORG, "at": at, "data": {}, "hash": b""}
+        for _ in range(count)
+    ]
+    wire.happen(wire.now, job_id=earlier)
+    with wire.database.scoped(DEFAULT_ORG).write() as connection:
+        connection.execute(insert(job_events), rows)
+    feed = Looks(wire.database, DEFAULT_ORG)
+    follower = Follower(feed, None, start=wire.now)
+    heard = [event.job_id for event in follower.news()]
+    tracemalloc.start()
+    try:
+        for _ in range(6):
+            heard += [event.job_id for event in follower.news()]
+        # Of the same moment, sorted before all that was heard, and committed after it.
+        wire.happen(at, job_id=late)
+        for _ in range(6):
+            heard += [event.job_id for event in follower.news()]
+        kept, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert heard == [earlier, *sorted(str(row["job_id"]) for row in rows)]
+    # Then the one that came late, by the next look back, and nothing twice.
+    assert [event.job_id for _ in range(16) for event in follower.news()] == [late]
+    assert max(feed.sizes) <= 500
+    # What was heard is kept by this test, and counts.
+    assert kept < 1_000_000
+    assert most < 2_000_000
+
+
+def test_what_was_told_long_ago_is_forgotten_on_the_way_not_at_the_end(wire: Wire) -> None:
+    rows = [
+        {"job_id": new_id(), "version": 1, "org_id": DEFAULT_ORG, "at": at, "data": {}, "hash": b""}
+        for at in (wire.now + timedelta(seconds=each) for each in range(1200))
+    ]
+    with wire.database.scoped(DEFAULT_ORG).write() as connection:
+        connection.execute(insert(job_events), rows)
+    follower = Follower(wire.feed, None, start=wire.now)
+    assert len(follower.news()) == 500
+    assert len(follower._told._marks) <= wire.feed.overlap.total_seconds() + 1
+    assert sum(len(follower.news()) for _ in range(4)) == 700
 
 
 def test_after_an_interruption_nothing_is_missing(wire: Wire) -> None:

@@ -39,7 +39,7 @@ def resolving(issue_id: str, key: str, action: IssueAction = IssueAction.CONTINU
     def deed(store: Store) -> object:
         data = {key: 1} if action is IssueAction.CONTINUE else None
         try:
-            Resolver(issue_id, data=data, action=action, by="ann", note=None).resolve(store)
+            Resolver(issue_id, data=data, action=action, by="ann", note=None, also=lambda *_: None).resolve(store)
         except Conflict as refusal:
             return refusal.code
         return "resolved"

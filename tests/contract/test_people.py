@@ -1,15 +1,14 @@
-"""Members, invitations, sessions and keys: the same promises on both databases."""
+"""Founding, invitations and members: the same promises on both databases."""
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 from threading import Barrier
 
 import pytest
-from sqlalchemy import delete, func, select, text, update
+from sqlalchemy import delete, select, text, update
 
-from docmill.db.database import Database
+from docmill.db.clock import database_now
 from docmill.db.tables import (
     api_keys,
     audit_log,
@@ -18,29 +17,17 @@ from docmill.db.tables import (
     review_items,
     reviewers,
     sessions,
-    sign_in_limits,
     users,
 )
 from docmill.model.errors import Conflict, Forbidden, InvalidInput, NotFound
 from docmill.model.ids import DEFAULT_ORG
-from docmill.model.people import PERMISSIONS, Permission, Principal, Role
-from docmill.people.limits import BY_ADDRESS, BY_EMAIL, WINDOW, SignInLimited
-from docmill.services.keys import Door, Keys
+from docmill.model.people import Role
 from docmill.services.organisations import Organisations
 from docmill.services.people import People
-from docmill.services.people_chores import tidy
-from docmill.services.sessions import InvitationInvalid, Sessions, SignInFailed
+from docmill.services.sessions import InvitationInvalid, SignInFailed
 from docmill.testing.waiting import until
 from tests.contract.desk import Desk
 from tests.contract.town import PASSWORD, Town
-
-
-@pytest.fixture
-def town(database_url: str) -> Iterator[Town]:
-    database = Database(database_url)
-    yield Town(database)
-    database.close()
-
 
 # Founding.
 
@@ -327,6 +314,56 @@ def enrolled(town: Town) -> set[str]:
         return set(connection.execute(select(reviewers.c.reviewer)).scalars())
 
 
+@pytest.mark.parametrize("role", [None, Role.VIEWER])
+def test_what_somebody_has_claimed_or_postponed_is_for_anybody_when_they_review_no_more(
+    town: Town, tmp_path: Path, role: Role | None
+) -> None:
+    desk = Desk(town.database, tmp_path)
+    mia = town.member(Role.REVIEWER)
+    claimed, postponed, elsewhere = desk.put(3)
+    for item in (claimed, postponed):
+        desk.review.assign(town.ann, item, to=mia.id)
+        desk.review.claim(town.principal(mia), item)
+    with town.database.read() as connection:
+        tomorrow = database_now(connection) + timedelta(days=1)
+    desk.review.postpone(town.principal(mia), postponed, tomorrow)
+    desk.review.claim(town.ann, elsewhere)
+    if role is None:
+        town.people.remove(town.ann, mia.id)
+    else:
+        town.people.set_role(town.ann, mia.id, role)
+    desk.review.resume(town.ann, postponed)
+    for item in (claimed, postponed):
+        assert desk.review.claim(town.ann, item).claimed_by == town.ann.id
+    assert desk.review.get(town.ann, elsewhere).item.claimed_by == town.ann.id
+    desk.close()
+
+
+def test_a_reviewer_who_becomes_an_administrator_keeps_what_they_are_looking_at(town: Town, tmp_path: Path) -> None:
+    desk = Desk(town.database, tmp_path)
+    mia = town.member(Role.REVIEWER)
+    (item,) = desk.put(1)
+    desk.review.claim(town.principal(mia), item)
+    town.people.set_role(town.ann, mia.id, Role.ADMIN)
+    assert desk.review.get(town.ann, item).item.claimed_by == mia.id
+    desk.close()
+
+
+def test_work_is_given_to_those_who_may_do_it(town: Town) -> None:
+    reviewer, viewer = town.member(Role.REVIEWER), town.member(Role.VIEWER, "Vic")
+    key, _ = town.keys.create(town.ann, "robot", role=Role.REVIEWER)
+    for known in (reviewer.id, town.ann.id, key.id):
+        town.people.check_reviewer(town.ann, known)
+    for nobody in (viewer.id, town.theo.id, "mia", "x" * 36):
+        with pytest.raises(NotFound, match="who may review"):
+            town.people.check_reviewer(town.ann, nobody)
+    town.people.remove(town.ann, reviewer.id)
+    town.keys.revoke(town.ann, key.id)
+    for gone in (reviewer.id, key.id):
+        with pytest.raises(NotFound):
+            town.people.check_reviewer(town.ann, gone)
+
+
 def test_what_waits_for_a_member_who_leaves_waits_for_anybody(town: Town, tmp_path: Path) -> None:
     desk = Desk(town.database, tmp_path)
     mia = town.member(Role.REVIEWER)
@@ -336,254 +373,3 @@ def test_what_waits_for_a_member_who_leaves_waits_for_anybody(town: Town, tmp_pa
     with town.database.read() as connection:
         assert connection.execute(select(review_items.c.assigned_to)).scalar_one() == ""
     desk.close()
-
-
-# Sessions.
-
-
-def test_a_session_tells_who_it_is(town: Town) -> None:
-    signed_in = town.sessions.sign_in(" ANN@ours.example", PASSWORD)
-    assert town.sessions.authenticate(signed_in.token) == signed_in.principal == town.ann
-    assert signed_in.principal.scopes == PERMISSIONS[Role.OWNER]
-
-
-def test_whom_an_identity_provider_vouches_for_comes_in_as_the_member_they_are(town: Town) -> None:
-    before = town.sessions.sign_in("ann@ours.example", PASSWORD).token
-    entered = town.sessions.enter(" ANN@ours.example", previous=before)
-    assert town.sessions.authenticate(entered.token) == town.ann
-    assert town.sessions.authenticate(before) is None
-    for stranger in ("eve@example.org", ""):
-        with pytest.raises(SignInFailed, match="Ask to be invited"):
-            town.sessions.enter(stranger)
-    with pytest.raises(SignInFailed):
-        town.sessions.enter("ann@ours.example", organisation="Theirs")
-
-
-def test_signing_in_changes_the_session_and_signing_out_ends_it(town: Town) -> None:
-    first = town.sessions.sign_in("ann@ours.example", PASSWORD).token
-    second = town.sessions.sign_in("ann@ours.example", PASSWORD, previous=first).token
-    assert first != second
-    assert town.sessions.authenticate(first) is None
-    assert town.sessions.authenticate(second) is not None
-    town.sessions.sign_out(second)
-    assert town.sessions.authenticate(second) is None
-    town.sessions.sign_out(second)
-
-
-@pytest.mark.parametrize("token", ["", "dms_", "dms_x", "dmk_x", "\udcff", "dms_\udcff"])
-def test_what_is_no_session_is_nobody(town: Town, token: str) -> None:
-    assert town.sessions.authenticate(token) is None
-
-
-def test_a_role_taken_away_is_gone_with_the_next_request(town: Town) -> None:
-    mia = town.member(Role.ADMIN)
-    token = town.sessions.sign_in(mia.email, PASSWORD).token
-    town.people.set_role(town.ann, mia.id, Role.VIEWER)
-    principal = town.sessions.authenticate(token)
-    assert principal is not None
-    assert not principal.may(Permission.MEMBERS_MANAGE)
-    town.people.remove(town.ann, mia.id)
-    assert town.sessions.authenticate(token) is None
-
-
-@pytest.mark.parametrize("ends", ["seen_at", "expires_at"])
-def test_a_session_ends_when_idle_and_when_its_time_is_up(town: Town, ends: str) -> None:
-    token = town.sessions.sign_in("ann@ours.example", PASSWORD).token
-    past = timedelta(hours=13) if ends == "seen_at" else timedelta(days=15)
-    with town.database.write() as connection:
-        created = connection.execute(select(func.min(sessions.c[ends]))).scalar_one()
-        connection.execute(update(sessions).values({ends: created - past}))
-    assert town.sessions.authenticate(token) is None
-    assert tidy(town.database, idle=timedelta(hours=12)) >= 1
-    with town.database.read() as connection:
-        assert connection.execute(select(func.count()).select_from(sessions)).scalar_one() == 0
-
-
-def test_a_new_password_ends_all_sessions(town: Town) -> None:
-    mia = town.member(Role.VIEWER)
-    token = town.sessions.sign_in(mia.email, PASSWORD).token
-    _, way = town.people.reset(town.ann, mia.email)
-    assert town.sessions.authenticate(token) is not None
-    town.sessions.accept(way, "a new and long one")
-    assert town.sessions.authenticate(token) is None
-    with pytest.raises(SignInFailed):
-        town.sessions.sign_in(mia.email, PASSWORD)
-    assert town.sessions.sign_in(mia.email, "a new and long one")
-
-
-# Brute force.
-
-
-def test_wrong_password_unknown_person_and_foreign_organisation_get_the_same_answer_for_the_same_work(
-    town: Town,
-) -> None:
-    told = set()
-    attempts = (
-        {"email": "ann@ours.example", "password": "wrong"},
-        {"email": "nobody@ours.example", "password": "wrong"},
-        {"email": "ann@ours.example", "password": PASSWORD, "organisation": "Theirs"},
-        {"email": "ann@ours.example", "password": PASSWORD, "organisation": "Nowhere"},
-    )
-    for attempt in attempts:
-        before = town.passwords.checked
-        with pytest.raises(SignInFailed) as refused:
-            town.sessions.sign_in(**attempt)
-        told.add((refused.value.message, refused.value.code, str(refused.value.details)))
-        assert town.passwords.checked == before + 1
-    assert len(told) == 1
-
-
-@pytest.mark.parametrize("email", ["ann@ours.example", "nobody@ours.example"])
-def test_after_some_failures_not_even_the_right_password_is_looked_at(town: Town, email: str) -> None:
-    for _ in range(BY_EMAIL):
-        with pytest.raises(SignInFailed):
-            town.sessions.sign_in(email, "wrong")
-    before = town.passwords.checked
-    with pytest.raises(SignInLimited) as refused:
-        town.sessions.sign_in(email, PASSWORD)
-    assert town.passwords.checked == before
-    assert 0 < refused.value.retry_after <= WINDOW.total_seconds()
-
-
-def test_a_limit_ends_with_its_window(town: Town) -> None:
-    for _ in range(BY_EMAIL):
-        with pytest.raises(SignInFailed):
-            town.sessions.sign_in("ann@ours.example", "wrong")
-    with town.database.write() as connection:
-        until = connection.execute(select(sign_in_limits.c.until)).scalar_one()
-        connection.execute(update(sign_in_limits).values(until=until - 2 * WINDOW))
-    assert town.sessions.sign_in("ann@ours.example", PASSWORD)
-    with town.database.read() as connection:
-        assert connection.execute(select(func.count()).select_from(sign_in_limits)).scalar_one() == 0
-
-
-def test_many_addresses_tried_from_one_place_are_limited_too(town: Town) -> None:
-    for number in range(BY_ADDRESS):
-        with pytest.raises(SignInFailed):
-            town.sessions.sign_in(f"{number}@ours.example", "wrong", address="192.0.2.1")
-    with pytest.raises(SignInLimited):
-        town.sessions.sign_in("ann@ours.example", PASSWORD, address="192.0.2.1")
-    assert town.sessions.sign_in("ann@ours.example", PASSWORD, address="192.0.2.2")
-
-
-def test_who_signs_in_does_not_lock_the_office(town: Town) -> None:
-    for _ in range(BY_ADDRESS + 1):
-        assert town.sessions.sign_in("ann@ours.example", PASSWORD, address="192.0.2.1")
-    # And proving a password to join counts no more than signing in.
-    _, token = town.people.invite(town.ann, "theo@theirs.example", Role.VIEWER)
-    town.sessions.accept(token, PASSWORD, address="192.0.2.1")
-    with town.database.read() as connection:
-        assert connection.execute(select(func.sum(sign_in_limits.c.failures))).scalar_one() == 0
-
-
-def test_signing_in_forgives_no_guesses_at_others(town: Town) -> None:
-    for number in range(BY_ADDRESS):
-        with pytest.raises(SignInFailed):
-            town.sessions.sign_in(f"{number}@ours.example", "wrong", address="192.0.2.1")
-        if number == BY_ADDRESS // 2:
-            assert town.sessions.sign_in("ann@ours.example", PASSWORD, address="192.0.2.1")
-    with pytest.raises(SignInLimited):
-        town.sessions.sign_in("ann@ours.example", PASSWORD, address="192.0.2.1")
-
-
-def test_an_attempt_that_nobody_looked_at_was_no_guess(town: Town) -> None:
-    def busy(password: str, stored: str | None) -> bool:
-        raise SignInLimited("Too many at once.", retry_after=1.0)
-
-    matches = town.passwords.matches
-    town.passwords.matches = busy  # type: ignore[method-assign]
-    for _ in range(BY_EMAIL + 1):
-        with pytest.raises(SignInLimited, match="at once"):
-            town.sessions.sign_in("ann@ours.example", PASSWORD)
-    town.passwords.matches = matches  # type: ignore[method-assign]
-    assert town.sessions.sign_in("ann@ours.example", PASSWORD)
-
-
-# Keys.
-
-
-def test_a_key_tells_who_it_is_and_what_it_may(town: Town) -> None:
-    key, token = town.keys.create(town.ann, "uploader", scopes=["documents.write"])
-    assert town.at_door.authenticate(token) == Principal(
-        org_id=town.ours,
-        kind="key",
-        id=key.id,
-        name="uploader",
-        role=Role.SERVICE,
-        scopes=frozenset({Permission.DOCUMENTS_WRITE}),
-    )
-
-
-def test_a_key_has_no_more_than_its_role(town: Town) -> None:
-    with pytest.raises(InvalidInput, match=r"may not have members\.manage"):
-        town.keys.create(town.ann, "x", scopes=["members.manage"])
-    with pytest.raises(InvalidInput, match="may not have nothing"):
-        town.keys.create(town.ann, "x", scopes=[])
-    with pytest.raises(InvalidInput, match="may not have everything"):
-        town.keys.create(town.ann, "x", scopes=["everything"])
-
-
-def test_nobody_makes_a_key_that_may_more_than_they(town: Town) -> None:
-    few = frozenset({Permission.KEYS_MANAGE, Permission.DOCUMENTS_READ})
-    narrow = Principal(org_id=town.ours, kind="key", id="k", name="narrow", role=Role.ADMIN, scopes=few)
-    with pytest.raises(Forbidden, match=r"documents\.write"):
-        town.keys.create(narrow, "wide")
-    assert town.keys.create(narrow, "same", scopes=["documents.read"])
-
-
-def test_a_key_ends_by_time_and_by_being_revoked(town: Town) -> None:
-    key, token = town.keys.create(town.ann, "a", expires_in=timedelta(days=1))
-    assert town.at_door.authenticate(token)
-    with town.database.write() as connection:
-        connection.execute(update(api_keys).values(expires_at=api_keys.c.created_at))
-    assert town.at_door.authenticate(token) is None
-    _, other = town.keys.create(town.ann, "b")
-    assert town.keys.revoke(town.ann, "b").revoked_at is not None
-    assert town.at_door.authenticate(other) is None
-    assert {each.name for each in town.keys.list(town.ann)} == {"a", "b"}
-    assert town.keys.revoke(town.ann, key.hint).revoked_at is not None
-
-
-def test_it_is_written_down_when_a_key_was_used(town: Town) -> None:
-    _, token = town.keys.create(town.ann, "a")
-    assert town.keys.list(town.ann)[0].used_at is None
-    town.at_door.authenticate(token)
-    assert town.keys.list(town.ann)[0].used_at is not None
-
-
-def test_an_administrator_revokes_no_owners_key(town: Town) -> None:
-    admin = town.principal(town.member(Role.ADMIN))
-    key, token = town.keys.create(town.ann, "crown", role=Role.OWNER)
-    with pytest.raises(Forbidden, match="may not revoke"):
-        town.keys.revoke(admin, key.id)
-    assert town.at_door.authenticate(token) is not None
-
-
-def test_keys_of_others_are_neither_seen_nor_revoked(town: Town) -> None:
-    theirs = Keys(town.database, town.theirs)
-    key, token = theirs.create(town.theo, "theirs")
-    assert town.keys.list(town.ann) == []
-    for name in (key.id, key.hint, "theirs"):
-        with pytest.raises(NotFound):
-            town.keys.revoke(town.ann, name)
-    assert town.at_door.authenticate(token) is not None
-
-
-@pytest.mark.parametrize("token", ["", "dmk_", "dmk_x", "Bearer", "dmk_\udcff"])
-def test_what_is_no_key_is_nobody(town: Town, token: str) -> None:
-    assert town.at_door.authenticate(token) is None
-
-
-def test_one_door_for_keys_and_sessions(town: Town) -> None:
-    door = Door(town.at_door, town.sessions)
-    _, key = town.keys.create(town.ann, "a")
-    session = town.sessions.sign_in("ann@ours.example", PASSWORD).token
-    kinds = [None if found is None else found.kind for found in map(door.authenticate, (key, session, "x"))]
-    assert kinds == ["key", "user", None]
-
-
-def test_people_without_a_view_of_their_own_use_the_same_sessions(town: Town) -> None:
-    again = Sessions(town.database, town.passwords)
-    token = town.sessions.sign_in("ann@ours.example", PASSWORD).token
-    assert again.authenticate(token) == town.ann
-    assert People(town.database, town.theirs).list(town.theo)[0].email == "theo@theirs.example"

@@ -30,8 +30,9 @@ _gates: dict[str, asyncio.Event] = {}
 @step("held")
 async def held(ctx: StepContext) -> None:
     """Runs until the test opens its gate."""
+    gate = _gates.setdefault(ctx.step_key, asyncio.Event())
     _began.append(ctx.step_key)
-    await _gates.setdefault(ctx.step_key, asyncio.Event()).wait()
+    await gate.wait()
 
 
 @step("broken")
@@ -189,8 +190,9 @@ def test_what_is_queued_or_being_processed_is_not_queued_again(world: World) -> 
 
 
 def _open_all(worker: Serving) -> bool:
+    both = len(_began) == 2
     worker.open(*_gates)
-    return len(_began) == 2
+    return both
 
 
 def test_work_is_found_though_nobody_rings(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

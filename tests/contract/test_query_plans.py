@@ -87,14 +87,9 @@ FOR_ONE_ORGANISATION = {"lock_batch": {"ix_processing_batches_org"}}
 """By organisation and id, where row-level security names the organisation: as direct a way to one row."""
 
 
-@pytest.fixture(scope="module", params=["lane A", "lane B"])
-def lane(
-    request: pytest.FixtureRequest, postgres_server: Any, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Session]:
-    """A lane's connection to a database with a history: most rows are of the past.
-
-    Lane A works for all organisations, lane B (and services) for one: row-level security must cost neither its indexes.
-    """
+@pytest.fixture(scope="module")
+def history(postgres_server: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
+    """A database with a history: most rows are of the past."""
     url = postgres_server.create_database("plans", template=postgres_server.template("template_migrated", migrate))
     world = World(Database(url), tmp_path_factory.mktemp("plans"))
     batches = [NewBatch(id=id_, org_id=DEFAULT_ORG, max_active=500) for id_ in (BATCH, *(new_id() for _ in range(9)))]
@@ -109,12 +104,21 @@ def lane(
         connection.execute(insert(callbacks), [{"id": new_id(), "position": n % 9, **row} for n in range(2000)])
     with world.database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         connection.exec_driver_sql("vacuum analyze")
-    view = world.database.as_engine() if request.param == "lane A" else world.database.scoped(DEFAULT_ORG)
+    yield world.database
+    world.close()
+    postgres_server.drop_database("plans")
+
+
+@pytest.fixture(scope="module", params=["lane A", "lane B"])
+def lane(request: pytest.FixtureRequest, history: Database) -> Iterator[Session]:
+    """A lane's connection to it.
+
+    Lane A works for all organisations, lane B (and services) for one: row-level security must cost neither its indexes.
+    """
+    view = history.as_engine() if request.param == "lane A" else history.scoped(DEFAULT_ORG)
     session = view.session()
     yield session
     session.close()
-    world.close()
-    postgres_server.drop_database("plans")
 
 
 def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -89,9 +89,13 @@ def test_the_whole_way_of_a_correction(room: Mailroom) -> None:
         assert found.fields["total"].value == "99.00"
         assert "12.50" in found.fields["total"].alternatives
     # Processed once more, the person's value stands, and so does the decision; what the machine reads is beside it.
+    before = saved(room, record)
     again(room, record)
     assert room.app.documents.get(record.id).locked == {"total": "99.00"}
-    assert saved(room, record)["fields"]["total"]["value"] == "99.00"
+    after = saved(room, record)
+    assert after["fields"]["total"]["value"] == "99.00"
+    assert "type" in after["fields"]["total"]["passed"], "rules are held against what the person said, again"
+    assert (after["fields"]["total"], after["checks"]) == (before["fields"]["total"], before["checks"])
     view = room.app.review.get(ME, record.id)
     assert (view.item.id, view.item.status) == (item, ReviewStatus.CORRECTED)
     total = next(each for each in view.fields if each.path == "total")

@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Barrier
@@ -16,15 +16,23 @@ from sqlalchemy import Connection, delete, event, func, insert, select, update
 
 from docmill.db.database import Database
 from docmill.db.tables import jobs, review_items
-from docmill.model.errors import DocmillError, Forbidden, InvalidInput, NotFound
+from docmill.model.errors import Conflict, DocmillError, Forbidden, InvalidInput, NotFound
 from docmill.model.ids import DEFAULT_ORG
 from docmill.model.people import Role
-from docmill.model.review import AlreadyClaimed, AlreadyDecided, NotYours, ReviewStatus, SlaState, VersionConflict
+from docmill.model.review import (
+    REVIEW_TRANSITIONS,
+    AlreadyClaimed,
+    AlreadyDecided,
+    NotYours,
+    ReviewStatus,
+    SlaState,
+    VersionConflict,
+)
 from docmill.people.audit import AuditTrail, faults
 from docmill.review.priority import breakdown
 from docmill.review.queue import claim_first, first_in_queue, open_by_priority, settle
 from docmill.services.review import ItemSummary
-from docmill.services.review_chores import ReviewChores
+from docmill.services.review_chores import review_chores
 from docmill.testing.plans import profile
 from tests.contract.desk import ANN, BOB, BOSS, Desk, Recorded, extraction, item_row, person
 
@@ -165,6 +173,24 @@ def test_of_two_who_want_one_item_one_has_it_and_one_is_told_who(desk: Desk) -> 
         assert str(won.claimed_by) in lost.message
 
 
+def test_two_who_arrange_the_same_at_once_do_not_get_in_each_others_way(desk: Desk) -> None:
+    for round_number in range(10):
+        begin, name, schema = Barrier(2, timeout=60), f"reviewer-{round_number}", f"schema-{round_number}"
+
+        def arrange(hours: int, begin: Barrier = begin, name: str = name, schema: str = schema) -> None:
+            begin.wait()
+            desk.review.enroll(BOSS, name)
+            begin.wait()
+            desk.review.set_sla(BOSS, hours * HOUR, schema=schema)
+
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(arrange, [1, 2]))
+        assert desk.review.slas(BOSS)[schema] in (HOUR, 2 * HOUR)
+    assert list(desk.review.enrolled(BOSS)) == [f"reviewer-{number}" for number in range(10)]
+    assert desk.recorded.verbs.count("review.enroll") == 10
+    assert desk.recorded.verbs.count("review.set_sla") == 20
+
+
 def test_a_claim_that_ended_can_be_taken_and_its_first_holder_writes_no_more(desk: Desk) -> None:
     (item,) = desk.put()
     desk.review.claim(ANN, item)
@@ -226,6 +252,16 @@ def test_reassigning_ends_the_claim_of_whoever_had_it(desk: Desk) -> None:
     assert desk.review.unassign(BOSS, item).assigned_to is None
 
 
+def test_what_is_resumed_or_assigned_as_it_is_changes_nothing_and_is_not_recorded(desk: Desk) -> None:
+    (item,) = desk.put()
+    desk.review.assign(BOSS, item, "ann")
+    claimed = desk.review.claim(ANN, item)
+    done = len(desk.recorded.actions)
+    assert desk.review.resume(ANN, item).version == claimed.version
+    assert desk.review.assign(BOSS, item, "ann").version == claimed.version
+    assert len(desk.recorded.actions) == done
+
+
 def test_items_go_to_whoever_has_the_fewest_and_of_equals_in_turn(desk: Desk) -> None:
     with pytest.raises(NotFound, match="enrolled"):
         desk.review.assign(BOSS, desk.put()[0])
@@ -260,16 +296,22 @@ def test_what_is_postponed_waits_for_its_time_and_can_be_fetched_before(desk: De
 def test_time_at_risk_and_overdue_is_marked_without_anybody_looking(desk: Desk) -> None:
     fresh, risky, late, done = desk.put(4, age=[0 * HOUR, 20 * HOUR, 25 * HOUR, 25 * HOUR], status="pending")
     age(desk, done, status="approved", sla_at=None)
-    ReviewChores(desk.database, desk.recorded)(desk.now())
+    review_chores(desk.database, desk.recorded)(desk.now())
     states = {each: desk.review.get(BOSS, each).item.sla_state for each in (fresh, risky, late, done)}
     assert states[fresh] is SlaState.ON_TRACK
     assert states[risky] is SlaState.AT_RISK
     assert states[late] is SlaState.OVERDUE
     assert states[done] is SlaState.ON_TRACK, "it was decided in time"
-    assert sorted(desk.recorded.verbs) == ["review.sla_at_risk", "review.sla_overdue"]
+    told = sorted((item, verb, after["sla_state"]) for _, verb, item, _, after in desk.recorded.actions)
+    warned = [(risky, "review.sla_at_risk", "at_risk")]
+    # Of what nobody saw at risk it is told now, with its end.
+    assert told == sorted([*warned, (late, "review.sla_at_risk", "overdue"), (late, "review.sla_overdue", "overdue")])
     # Nothing is told twice.
-    ReviewChores(desk.database, desk.recorded)(desk.now())
-    assert len(desk.recorded.verbs) == 2
+    review_chores(desk.database, desk.recorded)(desk.now())
+    assert len(desk.recorded.verbs) == 3
+    age(desk, risky, due_at=desk.now() - HOUR, sla_at=desk.now() - HOUR)
+    review_chores(desk.database, desk.recorded)(desk.now())
+    assert desk.recorded.verbs[3:] == ["review.sla_overdue"]
 
 
 def test_a_stale_version_is_refused(desk: Desk) -> None:
@@ -307,6 +349,40 @@ def test_decided_items_are_not_claimed(desk: Desk) -> None:
         desk.review.claim(ANN, item)
     with pytest.raises(AlreadyDecided):
         desk.review.postpone(ANN, item, desk.now() + HOUR)
+
+
+def test_whatever_is_done_an_item_goes_only_where_the_table_leads(desk: Desk) -> None:
+    review, later = desk.review, desk.now() + HOUR
+
+    def let_claims_end(item: str) -> None:
+        age(desk, item, claim_expires_at=desk.now() - HOUR)
+        review_chores(desk.database)(desk.now())
+
+    deeds: list[Callable[[str], object]] = [
+        lambda item: review.claim(ANN, item),
+        lambda item: review.claim_next(ANN),
+        lambda item: review.release(ANN, item),
+        lambda item: review.postpone(ANN, item, later),
+        lambda item: review.resume(ANN, item),
+        lambda item: review.assign(BOSS, item, "bob"),
+        lambda item: review.correct(ANN, item, "total", "2.00"),
+        lambda item: review.approve(ANN, item),
+        lambda item: (review.correct(ANN, item, "total", "2.00"), review.approve(ANN, item)),
+        lambda item: review.reject(ANN, item, "no slip"),
+        let_claims_end,
+    ]
+    held = {"claimed_by": "ann", "claimed_at": desk.now(), "claim_expires_at": later}
+    gone: set[tuple[ReviewStatus, ReviewStatus]] = set()
+    for before, deed in itertools.product(ReviewStatus, deeds):
+        item = desk.slip(extraction(number="A-1", total="1.00"))
+        age(desk, item, status=before.value, **(held if before is ReviewStatus.IN_REVIEW else {}))
+        with suppress(Conflict):
+            deed(item)
+        gone.add((before, desk.review.get(BOSS, item).item.status))
+        with desk.database.write() as connection:
+            connection.execute(delete(review_items).where(review_items.c.id == item))
+    legal = {(before, after) for before, afters in REVIEW_TRANSITIONS.items() for after in afters}
+    assert {(before, after) for before, after in gone if before is not after} == legal
 
 
 def test_lists_page_through_what_is_open_by_priority_and_what_is_not_by_time(desk: Desk) -> None:

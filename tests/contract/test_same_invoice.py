@@ -98,12 +98,33 @@ def test_whoever_was_quicker_between_the_look_and_the_commit_is_not_overlooked(
     assert [first.id in check.message for check in told(room, second)] == [True]
 
 
+def corrected(room: Mailroom, record: DocumentRecord, number: str) -> DocumentRecord:
+    """The document as it is once a person gave it this number and approved it."""
+    item = room.app.review.claim(ME, record.id).id
+    room.app.review.correct(ME, item, "invoice_number", number)
+    decided = room.app.review.approve(ME, item)
+    room.work_until(lambda: all(room.app.jobs.get(job_id).summary.status.finished for job_id in decided.job_ids))
+    return room.app.documents.get(record.id)
+
+
 def test_a_corrected_number_is_told_no_more(room: Mailroom) -> None:
     room.process(room.put("first.pdf", FIRST))
     (second,) = room.process(room.put("scan.pdf", SCAN))
-    item = room.app.review.claim(ME, second.id).id
-    room.app.review.correct(ME, item, "invoice_number", "RE-4713")
-    decided = room.app.review.approve(ME, item)
-    room.work_until(lambda: all(room.app.jobs.get(job_id).summary.status.finished for job_id in decided.job_ids))
-    assert told(room, room.app.documents.get(second.id)) == []
+    assert told(room, corrected(room, second, "RE-4713")) == []
     assert [check["name"] for check in written(room, second)["checks"] if check["name"] == CHECK] == []
+
+
+def test_a_document_has_the_invoice_that_a_person_made_it(room: Mailroom) -> None:
+    (first,) = room.process(room.put("first.pdf", FIRST))
+    corrected(room, first, "RE-4712")
+    # What it was read as is free, and what it was corrected to is taken.
+    (scan,) = room.process(room.put("scan.pdf", SCAN))
+    assert told(room, scan) == []
+    (following,) = room.process(room.put("next.pdf", NEXT))
+    assert [first.id in check.message for check in told(room, following)] == [True]
+
+
+def test_whoever_corrects_a_number_to_one_that_is_taken_is_told(room: Mailroom) -> None:
+    (first,) = room.process(room.put("first.pdf", FIRST))
+    (following,) = room.process(room.put("next.pdf", NEXT))
+    assert [first.id in check.message for check in told(room, corrected(room, following, "RE-4711"))] == [True]

@@ -35,6 +35,12 @@ class Shelf:
             connection.execute(insert(documents), [row_of(record)])
         return record.id
 
+    def stored(self, org_id: str = DEFAULT_ORG) -> Search:
+        """A search, once a worker has been there."""
+        found = self.search(org_id)
+        found.store_words(1000)
+        return found
+
     def search(self, org_id: str = DEFAULT_ORG) -> Search:
         return Search(self.database, Documents(self.database, lambda: _NoBlobs(), org_id), org_id)  # type: ignore[arg-type, return-value]
 
@@ -61,7 +67,11 @@ def test_words_are_folded_and_taken_apart() -> None:
 
 def test_all_words_must_be_there_and_the_last_may_be_a_beginning(shelf: Shelf) -> None:
     first, second = shelf.put("Offer Meier 2026.pdf"), shelf.put("Invoice Meier 2025.pdf")
-    search = shelf.search()
+    for search in (shelf.search(), shelf.stored()):
+        _find_meier(search, first, second)
+
+
+def _find_meier(search: Search, first: str, second: str) -> None:
     assert [each.id for each in search.find("meier")] == [second, first]
     assert [each.id for each in search.find("MEIER inv")] == [second]
     assert [each.id for each in search.find("mei 2026")] == []
@@ -74,13 +84,23 @@ def test_all_words_must_be_there_and_the_last_may_be_a_beginning(shelf: Shelf) -
 
 def test_what_has_a_new_result_is_found_by_it_and_no_longer_by_the_old_one(shelf: Shelf) -> None:
     document = shelf.put("before.pdf")
-    search = shelf.search()
+    search = shelf.stored()
     assert search.find("before")
     with shelf.database.scoped(DEFAULT_ORG).write() as connection:
         write = update(documents).where(documents.c.id == document)
         connection.execute(write.values(file_name="after.pdf", extraction_key="1" * 64))
+    assert [each.id for each in search.find("after")] == [document]
+    search.store_words(1000)
     assert not search.find("before")
-    assert search.find("after")
+    assert [each.id for each in search.find("after")] == [document]
+
+
+def test_to_look_stores_nothing(shelf: Shelf) -> None:
+    document = shelf.put("looked for.pdf")
+    assert [each.id for each in shelf.search().find("looked")] == [document]
+    with shelf.database.scoped(DEFAULT_ORG).read() as connection:
+        assert connection.execute(select(document_words)).all() == []
+        assert connection.execute(select(documents.c.words_of)).scalars().all() == [None]
 
 
 def test_what_has_no_result_yet_is_not_found(shelf: Shelf) -> None:

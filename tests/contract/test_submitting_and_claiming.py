@@ -141,6 +141,34 @@ def test_a_step_that_is_due_later_is_not_claimed_on_the_spot(world: World) -> No
     assert [queue for queue, _ in outcome.due] == ["system"]
 
 
+def test_what_the_metadata_rules_out_is_skipped_on_the_spot_and_what_follows_is_claimed(world: World) -> None:
+    asked = "exists(metadata.model) and exists(results.a)"
+    steps = [Draft(key="a"), Draft(key="b", group=2, condition=asked), Draft(key="c", group=3, condition=asked)]
+    job_id = world.submit(make_plan([*steps, Draft(key="d", group=4)]))
+    run = world.claim_one()
+    report = Report(job_id=job_id, event=Completed(**lease(run)))
+    outcome = world.commit(Batch(reports=[report], worker=ANN, reserve=lambda queue: True))
+    (started,) = outcome.started
+    assert started.step.step_key == "d"
+    found = world.steps(job_id)
+    # As a worker would have done it: claimed once, under a lease of its own.
+    assert [(found[key].status, found[key].epoch) for key in "abcd"] == [
+        ("COMPLETED", 1),
+        ("SKIPPED", 1),
+        ("SKIPPED", 1),
+        ("IN_PROGRESS", 1),
+    ]
+
+
+def test_a_condition_that_needs_more_than_the_metadata_is_left_to_whoever_claims_the_step(world: World) -> None:
+    asked = "exists(results.a.hit) and exists(metadata.model)"
+    job_id = world.submit(make_plan([Draft(key="a"), Draft(key="b", group=2, condition=asked)]))
+    run = world.claim_one()
+    report = Report(job_id=job_id, event=Completed(**lease(run)))
+    outcome = world.commit(Batch(reports=[report], worker=ANN, reserve=lambda queue: True))
+    assert [started.step.step_key for started in outcome.started] == ["b"]
+
+
 def test_a_drained_step_is_ready_at_once_and_counts_no_crash(world: World) -> None:
     world.submit(single_step())
     run = world.claim_one()

@@ -4,90 +4,42 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime, timedelta
+from itertools import islice
 from pathlib import Path
+from socket import gethostname
 from threading import Event as Signal
 from typing import Any
 
 import pytest
-from sqlalchemy import Row, insert, select, update
+from sqlalchemy import Row, delete, event, insert, update
 from standardwebhooks import Webhook
 
 from docmill.db.clock import database_now
 from docmill.db.database import Database
-from docmill.db.tables import documents, jobs, webhook_deliveries, webhook_endpoints
+from docmill.db.tables import documents, jobs, webhook_endpoints, workers
+from docmill.db.tables.workers import WorkerStatus
 from docmill.documents.records import DocumentRecord, row_of
 from docmill.engine.batch import Batch
 from docmill.engine.events import Failed
-from docmill.model.errors import Conflict, Forbidden, InvalidInput, NotFound
+from docmill.model.errors import Conflict
 from docmill.model.ids import DEFAULT_ORG, new_id
-from docmill.model.people import Role, system_principal
-from docmill.model.review import VersionConflict
-from docmill.model.webhooks import SUBSCRIBABLE, DeliveryStatus, WebhookEvent
+from docmill.model.webhooks import DeliveryStatus, WebhookEvent
 from docmill.services import webhook_events
-from docmill.services.review_chores import ReviewChores
+from docmill.services.review_chores import review_chores
 from docmill.services.webhook_events import OVERLAP, Announcing, gather
-from docmill.services.webhook_sending import AT_ONCE, JITTER, PER_ENDPOINT, WAITS, Sending, WebhookChore, forget
-from docmill.services.webhooks import DeliveryView, Webhooks
+from docmill.services.webhook_sending import AT_ONCE, PER_ENDPOINT, Sending, WebhookChore, forget
 from docmill.settings import WebhookSection
 from docmill.testing.receiver import Answer, Message, Receiver
 from docmill.testing.samples import single_step
 from docmill.testing.waiting import until
 from docmill.testing.world import OTHER_ORG, World, lease
-from tests.contract.desk import ANN, Desk, extraction, person
+from docmill.webhooks.trying import JITTER, WAITS
+from tests.contract.desk import ANN, Desk, extraction
 from tests.contract.mailroom import letter, mailroom
+from tests.contract.post_office import BOSS, HERE, PostOffice
 
-BOSS = system_principal(DEFAULT_ORG, "boss")
 ERROR = '{"code":"broken","message":"It is broken."}'
 PLAN = single_step()
-HERE = Sending(private=True, timeout=5.0)
-
-
-class PostOffice:
-    """Endpoints, and a chore that is called by hand."""
-
-    def __init__(self, database: Database) -> None:
-        self.database = database
-        self.webhooks = Webhooks(database)
-        self.chore = WebhookChore(database, HERE, chance=lambda: 1.0)
-
-    def now(self) -> datetime:
-        with self.database.read() as connection:
-            return database_now(connection)
-
-    def work(self) -> None:
-        """Find what is to be told, and send what is due, to the end."""
-        gather(self.database, self.now())
-        while self.due():
-            self.chore.send_due()
-            self.chore.close()
-            self.chore = WebhookChore(self.database, HERE, chance=lambda: 1.0)
-
-    def due(self) -> bool:
-        with self.database.read() as connection:
-            query = select(webhook_deliveries.c.id).where(webhook_deliveries.c.due_at <= database_now(connection))
-            return connection.execute(query.limit(1)).first() is not None
-
-    def hurry(self) -> None:
-        """What waits for its next try is due now."""
-        waiting = update(webhook_deliveries).where(webhook_deliveries.c.due_at.is_not(None))
-        with self.database.write() as connection:
-            connection.execute(waiting.values(due_at=database_now(connection)))
-
-    def only(self) -> DeliveryView:
-        (delivery,) = self.webhooks.deliveries(BOSS)
-        return delivery
-
-    def ping(self, url: str, count: int = 1) -> tuple[str, str]:
-        """An endpoint with so many messages for it; its id and secret."""
-        endpoint, secret = self.webhooks.create(BOSS, url)
-        for _ in range(count):
-            self.webhooks.ping(BOSS, endpoint.id)
-        return endpoint.id, secret
-
-
-@pytest.fixture
-def office(world: World) -> PostOffice:
-    return PostOffice(world.database)
 
 
 @pytest.fixture
@@ -347,72 +299,19 @@ def test_review_tells_decisions_and_time_at_risk_in_its_own_transactions(
     item = desk.slip(extraction(number="1", total="5.00"))
     desk.review.claim(ANN, item)
     desk.review.approve(ANN, item)
-    (late,) = desk.put(age=timedelta(hours=23))
-    ReviewChores(desk.database, Announcing(desk.recorded))(desk.now())
+    late, over = desk.put(2, age=[timedelta(hours=23), timedelta(hours=25)])
+    review_chores(desk.database, Announcing(desk.recorded))(desk.now())
     office.work()
     told = {message.told["type"]: message.told["data"] for message in receiver.messages}
     assert told["review.decided"]["item_id"] == item
-    assert (told["review.decided"]["status"], told["review.decided"]["decided_by"]) == ("approved", "Ann")
-    assert told["review.sla_at_risk"]["item_id"] == late
+    decided = told["review.decided"]
+    # The same as the item says: who it is, and what they are called.
+    assert (decided["status"], decided["decided_by"], decided["decided_by_name"]) == ("approved", ANN.id, ANN.name)
+    assert desk.review.get(BOSS, item).item.decided_by == ANN.id
+    at_risk = [message.told["data"] for message in receiver.messages if "sla" in message.told["type"]]
+    assert {each["item_id"]: each["sla_state"] for each in at_risk} == {late: "at_risk", over: "overdue"}
     assert {"review.approve", "review.sla_at_risk"} <= set(desk.recorded.verbs)
     desk.close()
-
-
-def test_the_secret_is_told_once_and_nothing_shows_it_again(office: PostOffice) -> None:
-    endpoint, secret = office.webhooks.create(BOSS, "https://example.com/hook", description="Books")
-    shown = repr(office.webhooks.list(BOSS)) + repr(endpoint)
-    assert secret not in shown
-    assert secret.removeprefix("whsec_") not in shown
-
-
-@pytest.mark.parametrize(
-    ("url", "events", "field"),
-    [
-        ("ftp://example.com", SUBSCRIBABLE, "address"),
-        ("https://user:word@example.com/", SUBSCRIBABLE, "user name"),
-        ("https://example.com/" + "x" * 2000, SUBSCRIBABLE, "characters"),
-        ("https://example.com/", ["job.exploded"], "job.exploded"),
-        ("https://example.com/", ["ping"], "ping"),
-        ("https://example.com/", [], "hears nothing"),
-    ],
-)
-def test_a_wrong_endpoint_is_refused(office: PostOffice, url: str, events: list[str], field: str) -> None:
-    with pytest.raises(InvalidInput, match=field):
-        office.webhooks.create(BOSS, url, events=events)
-    assert office.webhooks.list(BOSS) == []
-
-
-def test_only_who_may_manages_webhooks_and_nobody_those_of_others(office: PostOffice) -> None:
-    endpoint, _ = office.webhooks.create(BOSS, "https://example.com/")
-    for role in (Role.REVIEWER, Role.VIEWER, Role.SERVICE):
-        with pytest.raises(Forbidden):
-            office.webhooks.list(person("ann", role))
-    theirs = Webhooks(office.database, OTHER_ORG)
-    stranger = system_principal(OTHER_ORG)
-    with pytest.raises(Forbidden):
-        theirs.list(BOSS)
-    office.webhooks.ping(BOSS, endpoint.id)
-    for asked in (
-        lambda: theirs.get(stranger, endpoint.id),
-        lambda: theirs.change(stranger, endpoint.id, enabled=False),
-        lambda: theirs.rotate(stranger, endpoint.id),
-        lambda: theirs.remove(stranger, endpoint.id),
-        lambda: theirs.ping(stranger, endpoint.id),
-        lambda: theirs.deliveries(stranger, endpoint_id=endpoint.id),
-        lambda: theirs.delivery(stranger, office.only().id),
-        lambda: theirs.resend(stranger, office.only().id),
-        lambda: theirs.get(stranger, "nonsense"),
-    ):
-        with pytest.raises(NotFound):
-            asked()
-    assert theirs.deliveries(stranger) == []
-
-
-def test_of_two_who_change_an_endpoint_the_second_is_told(office: PostOffice) -> None:
-    endpoint, _ = office.webhooks.create(BOSS, "https://example.com/")
-    changed = office.webhooks.change(BOSS, endpoint.id, description="mine", version=endpoint.version)
-    with pytest.raises(VersionConflict, match=f"version {changed.version}"):
-        office.webhooks.change(BOSS, endpoint.id, description="no, mine", version=endpoint.version)
 
 
 def test_the_log_goes_when_its_time_is_over(office: PostOffice, receiver: Receiver) -> None:
@@ -469,3 +368,89 @@ def test_an_endpoint_that_cannot_be_looked_at_keeps_nobody_from_the_rest(
     monkeypatch.setattr(webhook_events, "_gather_for", sick)
     office.work()
     assert len(receiver.messages) == 1
+
+
+class Watched:
+    """A worker's chore, and which tables it asks for."""
+
+    def __init__(self, world: World, pid: int) -> None:
+        self.database = Database(world.database.url.render_as_string(hide_password=False))
+        self.chore = WebhookChore(self.database, HERE, pid=pid)
+        self.statements: list[str] = []
+        event.listen(self.database.engine, "before_cursor_execute", self._note)
+
+    def _note(self, connection: Any, cursor: Any, statement: str, *more: Any) -> None:
+        self.statements.append(statement)
+
+    def looked(self, now: datetime) -> bool:
+        """Do the chore, and tell whether it looked through the jobs that have ended."""
+        self.statements.clear()
+        self.chore(now)
+        return any("processing_jobs" in statement for statement in self.statements)
+
+    def close(self) -> None:
+        self.chore.close()
+        self.database.close()
+
+
+def _alive(world: World, pid: int, until_: datetime) -> str:
+    row = {"id": new_id(), "host": gethostname(), "boot_id": "", "pid": pid, "status": WorkerStatus.ALIVE.value}
+    with world.database.as_engine().write() as connection:
+        connection.execute(insert(workers).values(**row, started_at=until_, expires_at=until_))
+    return str(row["id"])
+
+
+def test_of_two_workers_one_looks_for_what_is_to_be_told_until_its_lease_has_run_out(
+    world: World, office: PostOffice
+) -> None:
+    now = office.now()
+    with world.database.as_engine().write() as connection:
+        connection.execute(delete(workers))
+    older, _ = _alive(world, 1, now + timedelta(hours=1)), _alive(world, 2, now + timedelta(hours=1))
+    first, second = Watched(world, 1), Watched(world, 2)
+    try:
+        # Nobody to tell: one look at the endpoints, and at what is due.
+        assert not first.looked(now)
+        tables = {"webhook_endpoints", "webhook_deliveries"}
+        asked = [each for each in first.statements if "FROM" in each and "current_timestamp" not in each.lower()]
+        assert all(any(f"FROM {table}" in each for table in tables) for each in asked), asked
+        office.webhooks.create(BOSS, "https://example.com/")
+        world.submit(PLAN)
+        assert first.looked(now + timedelta(seconds=3))
+        assert not second.looked(now + timedelta(seconds=3))
+        with world.database.as_engine().write() as connection:
+            connection.execute(update(workers).where(workers.c.id == older).values(expires_at=now))
+        assert not first.looked(now + timedelta(seconds=6))
+        assert second.looked(now + timedelta(seconds=6))
+    finally:
+        first.close()
+        second.close()
+
+
+def test_when_the_worker_that_looks_hangs_another_looks_within_a_minute(world: World, office: PostOffice) -> None:
+    now = office.now()
+    with world.database.as_engine().write() as connection:
+        connection.execute(delete(workers))
+    # The first never comes to its chore, and its lease holds.
+    for pid in (1, 2):
+        _alive(world, pid, now + timedelta(hours=1))
+    office.webhooks.create(BOSS, "https://example.com/")
+    second = Watched(world, 2)
+    try:
+        looked = [each for each in range(0, 181, 3) if second.looked(now + timedelta(seconds=each))]
+    finally:
+        second.close()
+    assert looked == [60, 120, 180]
+
+
+def test_more_jobs_that_ended_than_one_page_holds_are_told_of_once(
+    world: World, office: PostOffice, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(webhook_events, "_PAGE", 2)
+    office.webhooks.create(BOSS, receiver.url, events=["job.finished"])
+    ended = {world.submit(PLAN) for _ in range(5)}
+    world.run_to_end()
+    pages = webhook_events._ended(office.database, DEFAULT_ORG, office.now() - timedelta(hours=1), office.now())
+    assert [len(page) for page in islice(pages, 9)] == [2, 2, 1]
+    office.work()
+    assert sorted(message.told["data"]["job_id"] for message in receiver.messages) == sorted(ended)

@@ -25,6 +25,7 @@ from docmill.settings import StorageSection
 from docmill.testing.waiting import until
 from docmill.testing.world import migrate
 from tests.contract.mailroom import letter, mailroom
+from tests.contract.served import somebody
 
 NOW = datetime.now(UTC)
 
@@ -182,7 +183,7 @@ def test_documents_are_processed_with_their_bytes_in_a_bucket(endpoint: str, tmp
         extraction = room.app.documents.extraction(second)
         assert extraction is not None
         assert extraction.fields["total"].value == "2.50"
-        link = room.app.documents.link(first, within=timedelta(minutes=1))
+        link = room.app.documents.link(first, by=somebody("ann"), within=timedelta(minutes=1))
         assert urllib.request.urlopen(link, timeout=10).read() == Path(paths[0]).read_bytes()
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from docmill.testing import papers
 
-EXTRAS = ("psycopg", "obstore", "pydantic_ai", "openai", "anthropic", "google.genai")
+EXTRAS = ("psycopg", "obstore", "pydantic_ai", "openai", "anthropic", "google.genai", "fastapi", "httpx")
 DEVELOPERS = ("fpdf", "pikepdf", "pytest", "hypothesis")
 BLOCKED = f"""
 import sys
@@ -40,7 +40,7 @@ def test_the_doctor_says_which_extras_are_missing_and_that_all_is_well(tmp_path:
     done = docmill(tmp_path, "doctor", "--json")
     assert done.returncode == 0, done.stderr
     checks = {check["name"]: check for check in json.loads(done.stdout)["checks"]}
-    assert "pip install 'docmill[models,postgres,s3]'" in checks["extras"]["found"]
+    assert "pip install 'docmill[server,client,models,postgres,s3]'" in checks["extras"]["found"]
 
 
 def test_documents_are_processed_and_asked_without_extras(tmp_path: Path) -> None:
@@ -60,6 +60,13 @@ def test_postgresql_without_its_driver_names_the_extra(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "pip install 'docmill[postgres]'" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_the_client_names_its_extra() -> None:
+    probe = "import sys\nsys.modules['httpx'] = None\nimport docmill.client"
+    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.strip().endswith("pip install 'docmill[client]', or '.[client]' in a checkout.")
 
 
 @pytest.mark.parametrize("command", ["--help", "config", "query --help"])

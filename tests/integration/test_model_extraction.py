@@ -14,8 +14,6 @@ from PIL import Image
 from docmill.ai.providers.access import Kind
 from docmill.bootstrap import App, open_app
 from docmill.documents import intake
-from docmill.documents.limits import Limits
-from docmill.documents.parsing import read_whole
 from docmill.documents.reading import TextSource
 from docmill.documents.records import DocumentRecord
 from docmill.extraction.result import Extraction, Reader
@@ -150,7 +148,6 @@ def test_a_compatible_server_sees_each_page_of_a_scan_and_what_it_says_is_found_
 ) -> None:
     paper = papers.scanned_pdf(papers.invoice_pdf(3, items=26))
     path = paper.write(tmp_path, "scan.pdf")
-    assert read_whole(str(path), Limits()).pages[0].source is TextSource.OCR
     number, total = str(paper.fields["invoice_number"]), str(paper.fields["total"])
     seen: list[Asked] = []
 
@@ -163,8 +160,11 @@ def test_a_compatible_server_sees_each_page_of_a_scan_and_what_it_says_is_found_
     mill.server.script = answer
     record, found, _ = mill.process(path, MODELS[Kind.COMPATIBLE])
     assert (record.status, record.error_code) == (DocumentStatus.COMPLETED, None)
+    reading = mill.app.documents.reading(record)
+    assert reading is not None
+    assert {page.source for page in reading.pages} == {TextSource.OCR}
     (asked,) = seen
-    assert len(asked.documents) == paper.pages
+    assert len(asked.documents) == paper.pages == len(reading.pages)
     for page in asked.documents:
         with Image.open(BytesIO(page.data)) as picture:
             assert (page.media_type, picture.format) == ("image/png", "PNG")

@@ -64,9 +64,13 @@ class Server(ProviderServer):
         self.loop = asyncio.Runner()
         self._providers: dict[Access, Provider] = {}
 
+    def provider(self, access: Access) -> Provider:
+        """The one for this access. It lives as long as the loop, as in a worker: the loop closes its connections."""
+        return self._providers.setdefault(access, provider_of(access))
+
     def ask(self, access: Access, call: ModelCall) -> Answer:
         async def asking() -> Answer:
-            return await self._providers.setdefault(access, provider_of(access)).function(call)
+            return await self.provider(access).function(call)
 
         return self.loop.run(asking())
 
@@ -93,7 +97,7 @@ def call(kind: Kind, **changes: Any) -> ModelCall:
         output_schema=SCHEMA,
         max_tokens=321,
         temperature=None,
-        timeout=120.0,
+        timeout=20.0,
         options={},
     )
     return replace(made, **changes)
@@ -226,7 +230,7 @@ def test_one_client_serves_a_loop_and_is_closed_with_it(server: Server, kind: Ki
 @every_kind
 def test_many_ask_at_once(server: Server, kind: Kind) -> None:
     server.script = lambda asked: Says({"total": asked.prompt})
-    provider = provider_of(server.access(kind))
+    provider = server.provider(server.access(kind))
 
     async def asking() -> list[Answer]:
         calls = [call(kind, prompt=f"number {number}", attachments=()) for number in range(25)]

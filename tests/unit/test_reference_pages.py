@@ -13,6 +13,7 @@ from docmill.engine.decide import SUSPECT_CRASHES
 from docmill.engine.lane_a import MAX_BYTES, MAX_STEPS
 from docmill.engine.lane_b import MAX_STEPS as MAX_APPLIES
 from docmill.model.callbacks import CallbackOutcome
+from docmill.model.review import REVIEW_TRANSITIONS
 from docmill.model.statuses import JOB_TRANSITIONS, STEP_TRANSITIONS, FailureAction, JobStatus
 from docmill.services.batches import DEFAULT_LIMIT, MOST_JOBS
 from docmill.services.callback_payload import DEEPEST, MOST_BYTES
@@ -27,6 +28,8 @@ BATCHES = (ROOT / "docs/reference/batches.md").read_text()
 README = (ROOT / "README.md").read_text()
 PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*/README.md")])
 EXTERNAL = (ROOT / "docs/reference/external-steps.md").read_text()
+DECISIONS = ROOT / "docs/adr"
+REVIEW = (ROOT / "docs/reference/review.md").read_text()
 SETTINGS = (ROOT / "docs/reference/settings.md").read_text()
 
 
@@ -42,13 +45,36 @@ def words(cell: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("heading", "transitions"),
-    [("## Statuses of a job", JOB_TRANSITIONS), ("## Statuses of a step", STEP_TRANSITIONS)],
-    ids=["job", "step"],
+    ("page", "heading", "transitions"),
+    [
+        (ENGINE, "## Statuses of a job", JOB_TRANSITIONS),
+        (ENGINE, "## Statuses of a step", STEP_TRANSITIONS),
+        (REVIEW, "## Where an item stands", REVIEW_TRANSITIONS),
+    ],
+    ids=["job", "step", "review item"],
 )
-def test_the_documented_transitions_are_the_legal_ones(heading: str, transitions: dict[str, frozenset[str]]) -> None:
-    documented = {words(status)[0]: sorted(words(after)) for status, _, after in rows(ENGINE, heading)}
+def test_the_documented_transitions_are_the_legal_ones(
+    page: str, heading: str, transitions: dict[str, frozenset[str]]
+) -> None:
+    documented = {words(status)[0]: sorted(words(after)) for status, _, after in rows(page, heading)}
     assert documented == {str(status): sorted(map(str, after)) for status, after in transitions.items()}
+
+
+def test_the_list_of_decisions_tells_what_their_records_say() -> None:
+    listed = [
+        tuple(re.fullmatch(r"\| \[(\d{4})\]\((.+)\) \| (.+) \| (\w+) \|", line).groups())  # type: ignore[union-attr]
+        for line in (DECISIONS / "README.md").read_text().splitlines()
+        if line.startswith("| [")
+    ]
+    records = sorted(path for path in DECISIONS.glob("[0-9]*.md") if path.stem != "0000-template")
+    told = []
+    for record in records:
+        number, _, title = record.read_text().partition("\n")[0].removeprefix("# ").partition(": ")
+        status = re.search(r"^Status: (\w+)", record.read_text(), flags=re.MULTILINE)
+        assert status is not None, record.name
+        assert record.name.startswith(f"{number}-")
+        told.append((number, record.name, title, status[1]))
+    assert listed == told
 
 
 def test_every_failure_action_is_documented() -> None:

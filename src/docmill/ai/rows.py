@@ -10,11 +10,11 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, Row, Select, Table, func, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 
 from docmill.ai.breaker import Breaker
 from docmill.ai.bucket import Bucket
 from docmill.ai.budget import Span, period
+from docmill.db.conflicts import insert_into
 from docmill.db.tables import ai_breakers, ai_buckets, ai_budgets, ai_calls
 from docmill.model.ai import BreakerState, CallOutcome
 
@@ -81,7 +81,7 @@ def add_spent(connection: Connection, org_id: str, at: datetime, nanos: int) -> 
     if nanos == 0:
         return
     for name in (period(span, at) for span in Span):
-        statement = _insert(connection, ai_budgets).values(org_id=org_id, period=name, spent_nanos=nanos)
+        statement = insert_into(connection, ai_budgets).values(org_id=org_id, period=name, spent_nanos=nanos)
         connection.execute(
             statement.on_conflict_do_update(
                 index_elements=["org_id", "period"], set_={"spent_nanos": ai_budgets.c.spent_nanos + nanos}
@@ -111,7 +111,7 @@ def lock_lost_calls(connection: Connection, org_id: str, now: datetime) -> Seque
 
 def insert_call(connection: Connection, values: dict[str, Any]) -> None:
     """Record the call, unless it was by a transaction whose answer was lost."""
-    connection.execute(_insert(connection, ai_calls).values(values).on_conflict_do_nothing())
+    connection.execute(insert_into(connection, ai_calls).values(values).on_conflict_do_nothing())
 
 
 def find_call(connection: Connection, call_id: str) -> Row[Any] | None:
@@ -136,9 +136,4 @@ def update_calls(connection: Connection, ids: Iterable[str], values: dict[str, A
 
 def _ensure(connection: Connection, table: Table, **values: Any) -> None:
     """Make the row unless it is there."""
-    connection.execute(_insert(connection, table).values(values).on_conflict_do_nothing())
-
-
-def _insert(connection: Connection, table: Table) -> Any:
-    """The dialects' own inserts, which know `on conflict` and write it alike."""
-    return postgresql.insert(table) if connection.dialect.name == "postgresql" else sqlite.insert(table)
+    connection.execute(insert_into(connection, table).values(values).on_conflict_do_nothing())

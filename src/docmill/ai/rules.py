@@ -31,6 +31,10 @@ class ProviderRules:
     """For the provider itself to read: addresses, names of variables that hold keys."""
 
 
+_ALSO_CALLED = {"gemini": "google"}
+"""Providers by the name of their models, unless the settings have one of this name."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
     """All of it, with the defaults of the settings."""
@@ -63,6 +67,8 @@ class Rules:
         name = name or self.model
         full = name if ":" in name else self.models.get(name, f"{self.provider}:{name}" if self.provider else name)
         provider, colon, model = full.partition(":")
+        if provider not in self.providers:
+            provider = _ALSO_CALLED.get(provider, provider)
         if not (provider and colon and model):
             raise ModelUnknown(
                 f"Nobody knows whose model {name!r} is. Write provider:model, list the name under the setting "

@@ -20,6 +20,7 @@ from docmill.api.limiting import Limiter
 from docmill.api.problems import Unauthenticated
 from docmill.bootstrap import App
 from docmill.bootstrap.organisation import Organisation
+from docmill.model.errors import InvalidInput
 from docmill.model.people import Permission, Principal
 from docmill.services.batches import Batches
 from docmill.services.issues import Issues
@@ -33,7 +34,8 @@ _STRANGERS = 64 << 10
 """Bytes that somebody may send of whom nothing is known."""
 KNOWN: Literal["known"] = "known"
 COOKIE = "docmill_session"
-_SPOKEN = "docmill.token."
+SPOKEN = "docmill.token."
+"""Before the token, in the name of a protocol."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +105,7 @@ def shown_by(connection: HTTPConnection) -> Shown:
     if bearer is None and connection.scope["type"] == "websocket":
         # Browsers cannot set headers of a WebSocket, but may name protocols.
         named = connection.scope.get("subprotocols", ())
-        bearer = next((each.removeprefix(_SPOKEN) for each in named if each.startswith(_SPOKEN)), None)
+        bearer = next((each.removeprefix(SPOKEN) for each in named if each.startswith(SPOKEN)), None)
     address = connection.client.host if connection.client else ""
     return Shown(bearer=bearer or None, session=connection.cookies.get(COOKIE), address=address)
 
@@ -156,6 +158,20 @@ def too_large(most: int) -> HTTPException:
     return HTTPException(413, f"The body is larger than {most:,} bytes; send less at once.", {"Connection": "close"})
 
 
+def _query_names(dependant: Any) -> set[str]:
+    """Of all parameters that a route and what it depends on take from the query."""
+    names = {parameter.alias for parameter in dependant.query_params}
+    return names.union(*map(_query_names, dependant.dependencies))
+
+
+def only(known: set[str], request: HTTPConnection) -> None:
+    """A misspelt parameter is told, instead of being overlooked. Links and other people's answers bring their own."""
+    for name in request.query_params:
+        if name not in known:
+            there = f"it takes {', '.join(sorted(known))}" if known else "it takes none"
+            raise InvalidInput(f"This path knows no parameter {name[:80]!r}; {there}.", field=f"query.{name[:80]}")
+
+
 class Guarded(APIRoute):
     """A route that knows who asks before it reads what they send."""
 
@@ -164,10 +180,12 @@ class Guarded(APIRoute):
         permission = needs(self.endpoint)
         big = hasattr(self.endpoint, _BIG)
         strangers = permission is None and not hasattr(self.endpoint, _ROOMY)
+        known = _query_names(self.dependant)
 
         async def guarded(request: Request) -> Response:
             if permission is not None:
                 await admit(request, permission)
+                only(known, request)
             if not big:
                 most: int = request.app.state.max_body
                 if strangers:
@@ -199,16 +217,17 @@ class Call:
         """Likewise."""
         me = self.app.sees_as(self.principal)
         if me is None:
-            return self.org.batches
-        return Batches(self.app.database, self.app.bell, self.org.id, self.app.stores, seen_by=me)
+            return self.org.batches.by(self.principal)
+        seen = Batches(self.app.database, self.app.bell, self.org.id, self.app.stores, seen_by=me)
+        return seen.by(self.principal)
 
     @property
     def issues(self) -> Issues:
         """Likewise: those that concern whoever asks."""
         me = self.app.sees_as(self.principal)
         if me is None:
-            return self.org.issues
-        return Issues(self.app.database, self.app.bell, self.org.id, self.app.stores, seen_by=me)
+            return self.org.issues.by(self.principal)
+        return Issues(self.app.database, self.app.bell, self.org.id, self.app.stores, seen_by=me).by(self.principal)
 
 
 async def _call(request: Request) -> Call:

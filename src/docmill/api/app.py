@@ -3,17 +3,20 @@
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from functools import cache
 from typing import Any
 
 import anyio.to_thread
 from fastapi import APIRouter, FastAPI
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
+from starlette.routing import BaseRoute
 
 from docmill import __version__
 from docmill.api import problems
 from docmill.api.access import Authenticator, Guarded, needs
 from docmill.api.limiting import Limiter
+from docmill.api.places import Places
 from docmill.api.routes import (
     analytics,
     audit,
@@ -38,12 +41,18 @@ from docmill.api.routes import (
     webhooks,
 )
 from docmill.api.safety import Safety
+from docmill.api.streams import Streams
 from docmill.bootstrap import App
 from docmill.model.people import Permission
 
 PREFIX = "/api/v1"
-_THREADS = {"sqlite": 12, "postgresql": 20}
-"""Requests that are worked on at once: each needs a connection, and its pool has so many."""
+_THREADS = {"sqlite": 10, "postgresql": 20}
+"""Requests that are worked on at once: each needs a connection, and its pool has so many besides those of exports and
+streams."""
+_EXPORTS = 2
+"""Exports that are written at once; the others wait, and hold no thread."""
+_UPLOADS = 32
+"""Uploads that are read at once; the others wait for a place."""
 _NOUNS = (
     *(uploads, documents, search, jobs, callbacks, batches, templates, prompts),
     *(review, issues, exports, configuration, events),
@@ -69,18 +78,29 @@ def create_app(app: App, authenticator: Authenticator) -> FastAPI:
         redoc_url=None,
         lifespan=lifespan,
         redirect_slashes=False,
+        routes=list(_routes()),
     )
     api.state.docmill = app
     api.state.authenticator = authenticator
     api.state.limiter = Limiter(rate=settings.rate, burst=settings.burst, clock=time.monotonic)
     api.state.max_body = settings.max_body
+    api.state.places = Places(_UPLOADS)
+    api.state.exporting = anyio.CapacityLimiter(_EXPORTS)
+    api.state.streams = Streams(settings.max_streams)
     problems.install(api)
-    for noun in _NOUNS:
-        api.include_router(noun.routes, prefix=PREFIX, responses=_PROBLEMS)
-    api.include_router(blobs.routes)
     api.add_middleware(Safety, hosts=settings.hosts, origins=settings.origins, public_url=settings.public_url)
     api.openapi = lambda: _described(api)  # type: ignore[method-assign]
     return api
+
+
+@cache
+def _routes() -> Sequence[BaseRoute]:
+    """The routes of every application: what they take and give is worked out at the first request of a process."""
+    whole = APIRouter()
+    for noun in _NOUNS:
+        whole.include_router(noun.routes, prefix=PREFIX, responses=_PROBLEMS)
+    whole.include_router(blobs.routes)
+    return whole.routes
 
 
 _PROBLEM: dict[str, Any] = {

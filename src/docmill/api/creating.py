@@ -33,7 +33,6 @@ class Once:
         self._call = call
         self._route = f"{request.method} {request.url.path}"
         self._key = key
-        self._status = 201
 
     @property
     def derived_key(self) -> str | None:

@@ -1,13 +1,12 @@
 """Forms with a file, read piece by piece: the file goes to its place as it comes, and never into memory as a whole."""
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from email.message import Message as Headers
 from typing import TYPE_CHECKING
 
 from python_multipart.exceptions import MultipartParseError
 from python_multipart.multipart import MultipartParser, parse_options_header
-from starlette.requests import Request
 
 from docmill.model.errors import InvalidInput
 
@@ -84,9 +83,10 @@ class _Parts:
         kind, options = parse_options_header(self._headers.get("content-disposition", "").encode())
         self._field = options.get(b"name", b"").decode("utf-8", "replace")
         if kind != b"form-data" or self._field not in self._known | {self._file}:
-            names = ", ".join(sorted(self._known | {self._file}))
+            names = ", ".join(sorted(self._known))
             raise InvalidInput(
-                f"The form has a part {self._field!r}; it may have: {names}.", field=f"body.{self._field}"
+                f"The form has a part {self._field!r}; it has the document in {self._file!r}, and may have: {names}.",
+                field=f"body.{self._field}",
             )
         if self._field == self._file:
             if self.form.file_name is not None:
@@ -128,16 +128,23 @@ def _file_name(header: str, options: dict[bytes, bytes]) -> str:
     return found or options.get(b"filename", b"").decode("utf-8", "replace") or "document"
 
 
-async def read_form(request: Request, *, file: str, known: frozenset[str], write: Callable[[bytes], None]) -> Form:
+async def read_form(
+    content_type: str,
+    body: AsyncIterator[bytes],
+    *,
+    file: str,
+    known: frozenset[str],
+    write: Callable[[bytes], None],
+) -> Form:
     """Read a form of `multipart/form-data`; InvalidInput names what is wrong with it."""
-    kind, options = parse_options_header(request.headers.get("content-type", "").encode("latin-1"))
+    kind, options = parse_options_header(content_type.encode("latin-1"))
     boundary = options.get(b"boundary")
     if kind != b"multipart/form-data" or not boundary or len(boundary) > 200:
         raise InvalidInput("Send multipart/form-data with a boundary, the file in the part 'file'.", field="body")
     parts = _Parts(file, known, write)
     parser = MultipartParser(boundary, parts.callbacks())
     try:
-        async for chunk in request.stream():
+        async for chunk in body:
             parser.write(chunk)
     except MultipartParseError as error:
         raise InvalidInput(f"The form cannot be taken apart: {error}.", field="body") from None

@@ -8,10 +8,12 @@ from typing import Any
 import orjson
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
+from docmill.api import storable
 from docmill.documents.blobs import BlobMissing, StorageUnavailable
 from docmill.documents.faults import DocumentFault, FileTooLarge, UnsupportedFile
 from docmill.documents.links import LinkRefused
@@ -56,6 +58,12 @@ class TooManyRequests(DocmillError):
         self.retry_after = retry_after
 
 
+class TooManyStreams(TooManyRequests):
+    """As many streams are open as there may be."""
+
+    code = "too_many_streams"
+
+
 class PreconditionMissing(DocmillError):
     """A change must name what it was made from."""
 
@@ -66,12 +74,6 @@ class PreconditionFailed(DocmillError):
     """What the change was made from is not what is there now."""
 
     code = "precondition_failed"
-
-
-class BodyTooLarge(DocmillError):
-    """More bytes than a request may have."""
-
-    code = "body_too_large"
 
 
 STATUSES: Mapping[type[DocmillError], int] = {
@@ -87,7 +89,6 @@ STATUSES: Mapping[type[DocmillError], int] = {
     PreconditionFailed: 412,
     PreconditionMissing: 428,
     Conflict: 409,
-    BodyTooLarge: 413,
     FileTooLarge: 413,
     UnsupportedFile: 415,
     DocumentFault: 422,
@@ -146,8 +147,9 @@ def problem(
     errors: Sequence[FieldFault] = (),
     details: Mapping[str, object] | None = None,
     headers: Mapping[str, str] | None = None,
+    also: Mapping[str, object] | None = None,
 ) -> Response:
-    """A problem document."""
+    """A problem document; `also`: members of its own, as RFC 9457 allows them."""
     body = Problem(
         type=_PREFIX + code,
         title=HTTPStatus(status).phrase,
@@ -158,12 +160,12 @@ def problem(
         errors=list(errors),
         details=dict(details or {}),
     )
-    data = orjson.dumps(body.model_dump(), default=str)
+    data = orjson.dumps({**(also or {}), **body.model_dump()}, default=str)
     return Response(data, status_code=status, media_type=MEDIA, headers=dict(headers or {}))
 
 
-def answer_to(path: str, error: DocmillError) -> Response:
-    """The problem document of an error of ours."""
+def answer_to(path: str, error: DocmillError, route: object = None) -> Response:
+    """The problem document of an error of ours, on its way through this route."""
     status = status_of(error)
     details = dict(error.details)
     headers: dict[str, str] = {}
@@ -179,11 +181,27 @@ def answer_to(path: str, error: DocmillError) -> Response:
         # Where the database is and what its server says is for the log, not for whoever asks.
         message = error.message if status == 501 else "Something the API stands on is not there now. Try again."
         return problem(path, status, error.code, message, headers=headers)
-    where = details.pop("field", None)
-    errors = () if where is None else [FieldFault(field=str(where), message=error.message, remedy=error.message)]
+    where = details.pop("field", "" if status in _SAY_WHERE else None)
+    errors = () if where is None else [_told(str(where), error.message, route)]
     return problem(path, status, error.code, error.message, errors=errors, details=details, headers=headers)
 
 
+def _told(name: str, message: str, route: object) -> FieldFault:
+    """Services know a field by its name; where in the request that stands, the route knows. No name: all of it."""
+    first = name.partition(".")[0]
+    if first not in _PLACES and isinstance(route, APIRoute):
+        taken = route.dependant
+        query = {each.alias for each in taken.query_params}
+        path = {each.alias for each in taken.path_params}
+        rest = "body" if (route.methods or set()) - {"GET", "HEAD", "DELETE"} else "query"
+        place = "query" if first in query else "path" if first in path else rest
+        name = f"{place}.{name}" if name else place
+    return FieldFault(field=name or "request", message=message, remedy=message)
+
+
+_SAY_WHERE = frozenset({400, 413, 415, 422})
+_PLACES = frozenset({"body", "query", "path", "header"})
+_MOMENT = "Write a moment with its zone, as 2026-05-14T09:30:00Z."
 _REMEDIES = {
     "missing": "Give this field.",
     "extra_forbidden": "Leave this field out; it cannot be set.",
@@ -194,13 +212,37 @@ _REMEDIES = {
     "bool_type": "Write true or false.",
     "list_type": "Write a list.",
     "dict_type": "Write an object.",
+    "model_attributes_type": "Send a JSON object, with Content-Type: application/json.",
+    "int_parsing": "Write a whole number.",
+    "bool_parsing": "Write true or false.",
+    "greater_than_equal": "Write {ge} or more.",
+    "greater_than": "Write more than {gt}.",
+    "less_than_equal": "Write {le} or less.",
+    "less_than": "Write less than {lt}.",
+    "string_too_short": "Make it at least {min_length} long.",
+    "string_too_long": "Make it at most {max_length} long.",
+    "too_long": "Give {max_length} or fewer.",
+    "too_short": "Give {min_length} or more.",
+    "string_pattern_mismatch": "Write it as the pattern {pattern} asks.",
+    "datetime_type": _MOMENT,
+    "datetime_object_invalid": _MOMENT,
+    "datetime_from_date_parsing": _MOMENT,
+    "datetime_parsing": _MOMENT,
+    "timezone_aware": _MOMENT,
+    "date_from_datetime_parsing": "Write a day, as 2026-05-14.",
+    **storable.REMEDIES,
 }
+"""By what is wrong; in braces, what the field allows."""
+
+
+_OF_THE_BODY = frozenset({"malformed", "body_too_large"})
 
 
 def _fault(found: Mapping[str, Any]) -> FieldFault:
     context = found.get("ctx") or {}
     expected = context.get("expected")
-    remedy = _REMEDIES.get(found["type"], f"Write {expected}." if expected else "Correct the value.")
+    known = _REMEDIES.get(found["type"], f"Write {expected}." if expected else "Correct the value.")
+    remedy = known.format_map(context) if found["type"] in _REMEDIES else known
     where = ".".join(str(part) for part in found["loc"])
     return FieldFault(field=where, message=str(found["msg"]), remedy=remedy)
 
@@ -210,7 +252,7 @@ def install(app: FastAPI) -> None:
 
     async def ours(request: Request, error: Exception) -> Response:
         assert isinstance(error, DocmillError)
-        return answer_to(request.url.path, error)
+        return answer_to(request.url.path, error, request.scope.get("route"))
 
     async def invalid(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
@@ -228,7 +270,9 @@ def install(app: FastAPI) -> None:
         }
         code = codes.get(error.status_code, "http_error")
         detail = details.get(error.status_code, str(error.detail))
-        return problem(request.url.path, error.status_code, code, detail, headers=error.headers or {})
+        errors = [FieldFault(field="body", message=detail, remedy=detail)] if code in _OF_THE_BODY else []
+        headers = error.headers or {}
+        return problem(request.url.path, error.status_code, code, detail, errors=errors, headers=headers)
 
     async def unforeseen(request: Request, error: Exception) -> Response:
         # The route, not the path: paths of uploads and files hold secrets.

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from docmill.api.problems import OriginRefused, answer_to, problem
+from docmill.api.problems import FieldFault, OriginRefused, answer_to, problem
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 _SAFE = {"GET", "HEAD", "OPTIONS"}
@@ -45,18 +45,19 @@ class Safety:
             return
         headers = Headers(scope=scope)
         refusal = self._refusal(scope, headers)
-        if scope["type"] == "websocket":
-            if refusal is not None:
-                await receive()
-                await send({"type": "websocket.close", "code": 4403, "reason": "origin refused"})
-                return
-            await self._app(scope, receive, send)
-            return
         sending = _with_headers(send, self._headers)
         if refusal is not None:
+            # Also to a WebSocket: it is the answer to its handshake.
             await answer_to(scope["path"], refusal)(scope, receive, sending)
+        elif scope["type"] == "websocket":
+            await self._app(scope, receive, sending)
         elif "\0" in scope["path"] or b"%00" in scope["query_string"]:
-            told = problem(scope["path"], 422, "invalid_input", "The address holds a NUL character; leave it out.")
+            where, said = (
+                "path" if "\0" in scope["path"] else "query",
+                "The address holds a NUL character; leave it out.",
+            )
+            fault = FieldFault(field=where, message=said, remedy="Leave the NUL character (%00) out.")
+            told = problem(scope["path"], 422, "invalid_input", said, errors=[fault])
             await told(scope, receive, sending)
         else:
             await self._app(scope, receive, sending)
@@ -91,7 +92,7 @@ def _name_of(host: str) -> str:
 
 def _with_headers(send: Send, always: Mapping[str, str]) -> Send:
     async def sending(message: Message) -> None:
-        if message["type"] == "http.response.start":
+        if message["type"] in ("http.response.start", "websocket.http.response.start"):
             headers = MutableHeaders(scope=message)
             for name, value in always.items():
                 headers.setdefault(name, value)

@@ -10,6 +10,8 @@ from types import FrameType
 import uvicorn
 from fastapi import FastAPI
 
+from docmill.api.connections import frugal
+
 _BACKLOG = 2048
 _GRACE = 10
 """Seconds that requests under way get when the server ends."""
@@ -73,7 +75,7 @@ def server(app: FastAPI, *, on_ready: Callable[[], None] = lambda: None) -> uvic
         app,
         log_config=None,
         access_log=False,
-        http="httptools",
+        http=frugal(),  # type: ignore[arg-type]  # makes connections as the class would
         ws="websockets-sansio",
         proxy_headers=False,
         server_header=False,

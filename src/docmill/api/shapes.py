@@ -3,12 +3,13 @@
 import base64
 import binascii
 from collections.abc import Callable, Sequence
-from datetime import datetime
-from typing import Annotated, Generic, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 
 from fastapi import Path, Query
-from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
 
+from docmill.api.storable import check_storable
 from docmill.model.errors import InvalidInput, NotFound
 from docmill.model.ids import canonical_id, is_id
 
@@ -17,26 +18,27 @@ MOST_LISTED = 200
 
 
 class Wire(BaseModel):
-    """A body that is sent to us. Unknown names are refused, and so is a number for a text."""
+    """A body that is sent to us. Unknown names are refused, a number for a text, and what no database stores."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _storable(cls, body: Any) -> Any:
+        check_storable(body)
+        return body
 
-def _storable(text: str) -> str:
-    if "\0" in text:
-        raise ValueError("holds a NUL character, which cannot be stored")
-    return text
 
-
-def _only_text(value: object) -> object:
-    if not isinstance(value, str):
-        raise ValueError("is a moment as ISO 8601 writes it, such as 2026-11-01T12:00:00Z")
+def written_out(value: object) -> object:
+    """A moment as it is sent: a bare number would be taken for seconds since 1970, and be a typing mistake."""
+    if value is not None and not (isinstance(value, str) and "-" in value[1:]):
+        raise PydanticCustomError("datetime_type", "A moment is text, as ISO 8601 writes it")
     return value
 
 
-Text = Annotated[str, AfterValidator(_storable)]
-"""Text that every database stores."""
-Moment = Annotated[AwareDatetime, BeforeValidator(_only_text), Field(strict=False)]
+Text = str
+"""Text in a body: a `Wire` has seen that every database stores it."""
+Moment = Annotated[AwareDatetime, BeforeValidator(written_out), Field(strict=False)]
 Id = Annotated[str, Path(max_length=36, min_length=36, description="A UUID.")]
 """Of something in a path; what looks like none is simply not there."""
 Name = Annotated[str, Path(min_length=1, max_length=200)]
@@ -62,8 +64,8 @@ def only_id(text: str, what: str) -> str:
     return text
 
 
-def read_cursor(noun: str, cursor: str | None) -> str | None:
-    """The id behind which the list goes on; InvalidInput for what is no cursor of this list."""
+def read_cursor(noun: str, cursor: str | None, is_place: Callable[[str], bool] = is_id) -> str | None:
+    """The id, or whatever marks a place, behind which the list goes on; InvalidInput for what is no cursor of it."""
     if cursor is None:
         return None
     try:
@@ -71,9 +73,14 @@ def read_cursor(noun: str, cursor: str | None) -> str | None:
     except (UnicodeError, binascii.Error, ValueError):
         found = ""
     named, _, last = found.partition(":")
-    if named != noun or not is_id(last):
+    if named != noun or not is_place(last):
         raise bad_cursor()
     return last
+
+
+def is_version(text: str) -> bool:
+    """Whether this is the version of a job, which marks a place among its events."""
+    return text.isascii() and text.isdigit() and len(text) <= 10 and int(text) < 2**31
 
 
 def bad_cursor() -> InvalidInput:
@@ -95,9 +102,10 @@ def page_of(
     limit: int,
     read: Callable[[str | None, int], Sequence[T]],
     id_of: Callable[[T], str],
+    is_place: Callable[[str], bool] = is_id,
 ) -> tuple[list[T], str | None]:
     """A page: one more is asked for than shown, which tells whether anything follows."""
-    after = read_cursor(noun, cursor)
+    after = read_cursor(noun, cursor, is_place)
     try:
         found = list(read(after, limit + 1))
     except NotFound:
@@ -108,8 +116,3 @@ def page_of(
     shown = found[:limit]
     more = len(found) > limit
     return shown, write_cursor(noun, id_of(shown[-1])) if more else None
-
-
-def utc(value: datetime | None) -> str | None:
-    """A moment as JSON says it."""
-    return None if value is None else value.isoformat()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from docmill.bootstrap.declarations import catalogue_of, load_registry, plugin_modules
 from docmill.bootstrap.meanings import (
     askable,
+    blob_links,
     document_work,
     extraction_options,
     identity_provider,
@@ -22,6 +23,7 @@ from docmill.bootstrap.meanings import (
     retry_policy,
     review_reading,
     schema_overrides,
+    upload_slots,
     webhook_rules,
 )
 from docmill.bootstrap.once import made_once
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from docmill.bootstrap.organisation import Organisation
     from docmill.db.database import Database
     from docmill.documents.blobs import Blobs
+    from docmill.documents.links import Links
     from docmill.engine.bell import Bell
     from docmill.engine.children import Children
     from docmill.engine.store_pool import StorePool
@@ -43,7 +46,6 @@ if TYPE_CHECKING:
     from docmill.model.people import Principal
     from docmill.people.oidc import IdentityProvider
     from docmill.plugin import Registry
-    from docmill.prompts.store import Prompts
     from docmill.services.analytics import Analytics
     from docmill.services.audit import Audit
     from docmill.services.batches import Batches
@@ -56,6 +58,7 @@ if TYPE_CHECKING:
     from docmill.services.organisations import Organisations
     from docmill.services.people import People
     from docmill.services.processing import Processing
+    from docmill.services.prompts import Prompts
     from docmill.services.review import Review
     from docmill.services.sessions import Sessions
     from docmill.services.templates import Templates
@@ -121,7 +124,12 @@ class App:
     @made_once
     def blobs(self) -> "Blobs":
         """Where bytes are kept."""
-        return open_blobs(self.settings, self.database)
+        return open_blobs(self.settings, lambda: self.links)
+
+    @made_once
+    def links(self) -> "Links":
+        """Links to blobs. Their secret is read once: to sign and to check must not cost a look at the database."""
+        return blob_links(self.database)
 
     @property
     def document_work(self) -> "DocumentWork":
@@ -144,13 +152,7 @@ class App:
     @made_once
     def slots(self) -> "Slots":
         """Uploads by signed links."""
-        from datetime import UTC, datetime
-        from functools import cache
-
-        from docmill.db.secrets import UPLOAD_SLOTS, installation_secret
-        from docmill.services.upload_slots import Slots
-
-        return Slots(cache(lambda: installation_secret(self.database, UPLOAD_SLOTS, now=datetime.now(UTC))))
+        return upload_slots(self.database)
 
     @made_once
     def stores(self) -> "StorePool":
@@ -221,7 +223,7 @@ class App:
         from docmill.services.jobs import Jobs
 
         seen_by = self.sees_as(principal)
-        return Jobs(self.database, self.bell, principal.org_id, self.stores, seen_by=seen_by)
+        return Jobs(self.database, self.bell, principal.org_id, self.stores, seen_by=seen_by).by(principal)
 
     def sees_as(self, principal: "Principal") -> str | None:
         """By whom the jobs, batches and issues that somebody sees must be; None: by anybody."""

@@ -14,18 +14,20 @@ if TYPE_CHECKING:
     from docmill.bootstrap import App
     from docmill.db.database import Database
     from docmill.documents.blobs import Blobs
+    from docmill.documents.links import Links
     from docmill.extraction.overrides import Overrides
     from docmill.outputs.places import OutputSettings
     from docmill.people.oidc import IdentityProvider
     from docmill.services.processing import Order
     from docmill.services.retries import RetryPolicy
     from docmill.services.review_base import Reading
+    from docmill.services.upload_slots import Slots
     from docmill.services.webhook_sending import Sending
     from docmill.steps.document_work import DocumentWork
 
 
-def open_blobs(settings: Settings, database: "Database") -> "Blobs":
-    """The blobs that the settings describe."""
+def open_blobs(settings: Settings, links: "Callable[[], Links]") -> "Blobs":
+    """The blobs that the settings describe; those in a folder are linked to by these links."""
     section = settings.storage
     if section.kind == "s3":
         from docmill.documents.buckets import Bucket, BucketBlobs
@@ -40,16 +42,30 @@ def open_blobs(settings: Settings, database: "Database") -> "Blobs":
             secret_key=None if section.secret_key is None else section.secret_key.get_secret_value(),
         )
         return BucketBlobs(bucket, section.path or settings.home / "copies")
+    from docmill.documents.blobs import FolderBlobs
+
+    return FolderBlobs(section.path or settings.home / "blobs", links)
+
+
+def blob_links(database: "Database") -> "Links":
+    """The links to blobs of this installation."""
     from datetime import UTC, datetime
 
     from docmill.db.secrets import BLOB_LINKS, installation_secret
-    from docmill.documents.blobs import FolderBlobs
     from docmill.documents.links import Links
 
-    def links() -> Links:
-        return Links(installation_secret(database, BLOB_LINKS, now=datetime.now(UTC)))
+    return Links(installation_secret(database, BLOB_LINKS, now=datetime.now(UTC)))
 
-    return FolderBlobs(section.path or settings.home / "blobs", links)
+
+def upload_slots(database: "Database") -> "Slots":
+    """The links by which documents are uploaded; their secret is read when it is first needed."""
+    from datetime import UTC, datetime
+    from functools import cache
+
+    from docmill.db.secrets import UPLOAD_SLOTS, installation_secret
+    from docmill.services.upload_slots import Slots
+
+    return Slots(cache(lambda: installation_secret(database, UPLOAD_SLOTS, now=datetime.now(UTC))))
 
 
 def document_work(

@@ -9,7 +9,6 @@ from docmill.bootstrap.meanings import output_settings, retry_policy, review_rea
 
 if TYPE_CHECKING:
     from docmill.bootstrap import App
-    from docmill.prompts.store import Prompts
     from docmill.services.analytics import Analytics
     from docmill.services.audit import Audit
     from docmill.services.batches import Batches
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from docmill.services.models import ModelUse
     from docmill.services.people import People
     from docmill.services.processing import Order, Processing
+    from docmill.services.prompts import Prompts
     from docmill.services.replies import Replies
     from docmill.services.rerunning import Reruns
     from docmill.services.review import Review
@@ -76,6 +76,7 @@ class Organisation:
             app.stores,
             org_id=self.id,
             limit=app.document_work.limits.max_bytes,
+            quota=app.settings.storage.quota_bytes,
         )
 
     def order(self, schema: str | None, model: str | None) -> "Order":
@@ -133,7 +134,12 @@ class Organisation:
 
         app = self.app
         return Exports(
-            output_settings(app.settings), app.settings.home / "cache" / "outputs", lambda: app.blobs.workshop
+            app.database.scoped(self.id),
+            output_settings(app.settings),
+            app.settings.home / "cache" / "outputs",
+            lambda: app.blobs.workshop,
+            self.documents,
+            self.id,
         )
 
     @cached_property
@@ -190,7 +196,7 @@ class Organisation:
 
     @cached_property
     def prompts(self) -> "Prompts":
-        from docmill.prompts.store import Prompts
+        from docmill.services.prompts import Prompts
 
         return Prompts(self.app.database, self.id)
 

@@ -27,17 +27,20 @@ def me() -> str:
 
 
 @contextmanager
-def acting_for(organisation: str | None) -> "Iterator[tuple[Installation, Principal]]":
-    """The installation as one organisation sees it, and whoever acts: who may read the database may do anything."""
+def acting_for(organisation: str | None = None, name: str | None = None) -> "Iterator[tuple[Installation, Principal]]":
+    """The installation as one organisation sees it, and whoever acts: who may read the database may do anything.
+
+    `name`: who that is; None: the user of this machine.
+    """
     from docmill.cli.opening import opened
     from docmill.model.people import system_principal
 
     with opened() as whole:
         if organisation is None:
-            yield whole, system_principal(whole.org_id, me())
+            yield whole, system_principal(whole.org_id, name or me())
             return
         view = whole.of(whole.organisations.find(organisation).id)
         try:
-            yield view, system_principal(view.org_id, me())
+            yield view, system_principal(view.org_id, name or me())
         finally:
             view.close()

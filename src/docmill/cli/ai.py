@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import App, Parameter, validators
 
+from docmill.cli.acting import acting_for
 from docmill.cli.options import Json, Limit
 from docmill.cli.output import note_page, print_json, print_table, printable, record, took, when
 
@@ -142,10 +143,8 @@ def reset(
     json: Json = False,
 ) -> int:
     """Close a breaker now, because the provider is well again."""
-    from docmill.cli.opening import opened
-
-    with opened() as installation:
-        installation.model_use.reset_breaker(model)
+    with acting_for() as (installation, acting):
+        installation.model_use.by(acting).reset_breaker(model)
         (found,) = (breaker for breaker in installation.model_use.breakers() if breaker.name == model)
     if json:
         print_json({"breaker": record(found)})

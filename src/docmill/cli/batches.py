@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter, validators
 
+from docmill.cli.acting import acting_for
 from docmill.cli.options import Fresh, Json, Limit, Metadata, Statuses, TemplateName, Watch
 from docmill.cli.output import counted, note_page, print_json, print_json_line, record
 from docmill.model.statuses import JobStatus
@@ -61,18 +62,17 @@ def submit(
     from docmill.cli.entities import read_entities
     from docmill.cli.jobs import template_to_submit
     from docmill.cli.metadata import parse_metadata
-    from docmill.cli.opening import opened
     from docmill.services.submission import new_job
 
     lines = read_entities(entities, from_)
     data = parse_metadata(metadata)
-    with opened() as installation:
+    with acting_for() as (installation, acting):
         version = template_to_submit(installation, template)
         jobs = [
             new_job(version, line.entity, title=line.title, priority=priority, metadata={**data, **line.metadata})
             for line in lines
         ]
-        batch = installation.batches.submit(
+        batch = installation.batches.by(acting).submit(
             jobs, limit=limit, title=title, metadata=data, batch_id=id, skip_active=skip_active
         )
         skipped = len(jobs) - batch.total
@@ -186,10 +186,9 @@ def cancel(batch: BatchId, /, *, json: Json = False) -> int:
     No other of its jobs begins meanwhile. `docmill batch retry BATCH --status CANCELLED` runs them again.
     """
     from docmill.cli.batch_text import batch_record
-    from docmill.cli.opening import opened
 
-    with opened() as installation:
-        cancelled = installation.batches.cancel(batch)
+    with acting_for() as (installation, acting):
+        cancelled = installation.batches.by(acting).cancel(batch)
         view = installation.batches.get(batch)
     if json:
         print_json({"batch": batch_record(view), "cancelled": cancelled})
@@ -213,10 +212,9 @@ def retry(
     In each, what failed and what rested on it. --status chooses others: PARTIAL_SUCCESS, CANCELLED.
     """
     from docmill.cli.batch_text import batch_record
-    from docmill.cli.opening import opened
 
-    with opened() as installation:
-        retried = installation.batches.retry(batch, status, keep_checkpoints=not fresh)
+    with acting_for() as (installation, acting):
+        retried = installation.batches.by(acting).retry(batch, status, keep_checkpoints=not fresh)
         view = installation.batches.get(batch)
         if json:
             answer = {"batch": batch_record(view), **record(retried)}
@@ -242,10 +240,9 @@ def limit(
     Room that this makes is given at once; a lower limit ends nothing and is reached as jobs end.
     """
     from docmill.cli.batch_text import batch_record
-    from docmill.cli.opening import opened
 
-    with opened() as installation:
-        view = installation.batches.set_limit(batch, number)
+    with acting_for() as (installation, acting):
+        view = installation.batches.by(acting).set_limit(batch, number)
     if json:
         print_json({"batch": batch_record(view)})
     else:

@@ -82,14 +82,14 @@ def show(
 
     _use(file)
     found = settings_now(load_settings())
+    shown = [one for one in found if one.origin is not Origin.DEFAULT or not changed]
     if json:
         listed = [
             {"name": one.name, "value": one.value, "origin": one.origin.value, "variable": one.variable}
-            for one in found
+            for one in shown
         ]
         print_json({"file": str(config_file()) if config_file().is_file() else None, "settings": listed})
         return 0
-    shown = [one for one in found if one.origin is not Origin.DEFAULT or not changed]
     places = {Origin.FILE: str(config_file()), Origin.DEFAULT: "default"}
     if shown:
         rows = [(one.name, _text(one.value), places.get(one.origin, one.variable)) for one in shown]

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 
+from docmill.cli.acting import acting_for
 from docmill.cli.options import Json, Limit
 from docmill.cli.output import counted, note_page, print_json, print_table, printable, styled, when
 from docmill.model.documents import DocumentStatus
@@ -150,13 +151,11 @@ def expire(
 
     How long originals are kept is the setting storage.originals_expire_after; workers see to it by themselves.
     """
-    from docmill.cli.opening import opened
     from docmill.services.retention import long_ago
 
-    with opened() as installation:
-        expired = installation.documents.expire()
-        if older_than is not None:
-            expired += installation.documents.expire(before=long_ago(installation.database, older_than))
+    with acting_for() as (installation, acting):
+        before = None if older_than is None else long_ago(installation.database, older_than)
+        expired = installation.documents.by(acting).expire(before=before)
     if json:
         print_json({"expired": expired})
     else:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from docmill.cli.acting import Organisation, acting_for
 from docmill.cli.options import Json
 from docmill.cli.output import counted, print_json, print_table
 
@@ -41,6 +42,7 @@ def evaluate(
         str | None, Parameter(metavar="NAME", help="Ask this model too, such as google:gemini-2.5-flash.")
     ] = None,
     wrong: Annotated[bool, Parameter(negative="", help="List every value that is wrong.")] = False,
+    organisation: Organisation = None,
     json: Json = False,
 ) -> int:
     """Process a labelled folder and say how right the result is.
@@ -52,7 +54,10 @@ def evaluate(
     from docmill.cli.opening import read_settings
     from docmill.services.evaluation import apart, score
 
-    with labelled_documents(folder, reviewed=reviewed) as labelled, apart(read_settings()) as settings:
+    with (
+        labelled_documents(folder, reviewed=reviewed, organisation=organisation) as labelled,
+        apart(read_settings()) as settings,
+    ):
         processed = processed_in(settings, labelled, schema=schema, model=model, quiet=json)
     scores, summary = score(labelled, processed)
     if json:
@@ -67,23 +72,29 @@ def evaluate(
 
 
 @contextmanager
-def labelled_documents(folder: Path | None, *, reviewed: bool) -> "Iterator[LabelledFolder]":
-    """A labelled folder, or what people approved in this installation, in a folder that is gone afterwards."""
+def labelled_documents(
+    folder: Path | None, *, reviewed: bool, organisation: str | None = None
+) -> "Iterator[LabelledFolder]":
+    """A labelled folder, or what people of one organisation approved, in a folder that is gone afterwards."""
     from docmill.cli.errors import WrongUse
-    from docmill.cli.opening import opened
     from docmill.extraction.schema import available
     from docmill.services.evaluation import open_folder
     from docmill.services.review_labels import reviewed_folder
 
     if reviewed == (folder is not None):
         raise WrongUse("Name a folder with labels.jsonl, such as labelled/, or give --reviewed.")
+    if organisation is not None and folder is not None:
+        raise WrongUse("A folder is nobody's: --organisation goes with --reviewed.")
     if folder is not None:
         yield open_folder(folder)
         return
     with tempfile.TemporaryDirectory(prefix="docmill-reviewed-") as name:
-        with opened() as installation:
+        with acting_for(organisation) as (installation, acting):
             known = frozenset(available(installation.settings.schema_folders))
-            found = reviewed_folder(installation.database, installation.blobs, Path(name), schemas=known)
+            place = Path(name)
+            found = reviewed_folder(
+                installation.database, installation.blobs, place, org_id=acting.org_id, schemas=known
+            )
         yield found
 
 

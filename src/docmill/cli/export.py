@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from docmill.cli.acting import Organisation
 from docmill.cli.errors import WrongUse
 from docmill.cli.options import Json
 from docmill.cli.output import counted, print_json
-from docmill.cli.query import From, note_reading
+from docmill.cli.query import From, note_reading, outputs_of
 
 if TYPE_CHECKING:
     from docmill.outputs.exporting import Export, ExportFormat
@@ -35,6 +36,7 @@ def export(
         Parameter(name="--all", negative="", help="Also copies, replaced results, and what nothing was found in."),
     ] = False,
     from_: From = None,
+    organisation: Organisation = None,
     json: Json = False,
 ) -> int:
     """Write what was read from documents to one file: CSV, JSON, JSON lines or Parquet.
@@ -45,6 +47,7 @@ def export(
     from docmill.cli.opening import read_settings
     from docmill.outputs.exporting import Choice, Export, ExportFormat
     from docmill.outputs.gathering import gather
+    from docmill.services.exports import record_export
 
     form = _format(format, out)
     if out is None and form is ExportFormat.PARQUET:
@@ -54,14 +57,24 @@ def export(
     moment = None if since is None else parse_since(since, datetime.now(UTC))
     settings = read_settings()
     places = output_settings(settings).into(from_)
-    connection = gather(places, settings.home / "cache" / "outputs", note_reading)
-    try:
-        choice = Choice(schema=schema, since=moment, items=items, duplicates=everything)
-        chosen = Export(connection, choice, places.schema_folders)
-        rows, left_out = chosen.count(), chosen.left_out()
-        _write(chosen, form, out)
-    finally:
-        connection.close()
+    with outputs_of(organisation, settings, from_) as (org_id, installation, acting):
+        known = installation.documents if installation is not None and everything else None
+        connection = gather(
+            places,
+            settings.home / "cache" / "outputs",
+            note_reading,
+            without=lambda: () if known is None else known.facts(),
+            org_id=org_id,
+        )
+        try:
+            choice = Choice(schema=schema, since=moment, items=items, duplicates=everything)
+            chosen = Export(connection, choice, places.schema_folders)
+            rows, left_out = chosen.count(), chosen.left_out()
+            if installation is not None and acting is not None:
+                record_export(installation.database.scoped(installation.org_id), acting, choice, form)
+            _write(chosen, form, out)
+        finally:
+            connection.close()
     if json:
         print_json({"file": str(out), "format": form.value, "rows": rows, "left_out": left_out})
     else:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from docmill.cli.output import print_table, printable, styled, when
+from docmill.model.issues import IssueStatus
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -50,7 +51,7 @@ def details(issue: "IssueView") -> None:
         if value:
             print(f"{name:<11} {printable(value)}")
     _block("details", issue.details)
-    if issue.status == "open":
+    if issue.status is IssueStatus.OPEN:
         _block("the answer must fit", issue.answer_schema)
         print(f"\n{command(issue)}")
 
@@ -78,7 +79,7 @@ def _example(issue: "IssueView") -> str:
 
 
 def _status(issue: "IssueView") -> str:
-    return f"{issue.status}, blocking" if issue.blocking and issue.status == "open" else issue.status.value
+    return f"{issue.status}, blocking" if issue.blocking and issue.status is IssueStatus.OPEN else issue.status.value
 
 
 def _resolved(issue: "IssueView") -> str:

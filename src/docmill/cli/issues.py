@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
+from docmill.cli.acting import acting_for
 from docmill.cli.errors import WrongUse
 from docmill.cli.issue_text import details, issue_table
 from docmill.cli.options import Json, Limit
@@ -103,18 +104,17 @@ def open_issue(
 
     It blocks nothing; `docmill jobs cancel` stops a job.
     """
-    from docmill.cli.opening import opened
     from docmill.services.submission import entity_of
 
-    with opened() as installation:
-        view = installation.issues.open(
+    with acting_for(name=by) as (installation, acting):
+        view = installation.issues.by(acting).open(
             title=title,
             code=code,
             severity=severity,
             entity=None if entity is None else entity_of(entity),
             job_id=None if job is None else installation.jobs.find_id(job),
             assigned_to=assign_to,
-            by=by or _me(),
+            by=acting.id,
         )
     if json:
         print_json({"issue": record(view)})
@@ -133,12 +133,12 @@ def assign(
     json: Json = False,
 ) -> int:
     """Assign an open issue to somebody."""
-    from docmill.cli.opening import opened
 
     if (name is None) != nobody:
         raise WrongUse("Name somebody to assign the issue to, or give --nobody.")
-    with opened() as installation:
-        view = installation.issues.unassign(issue) if name is None else installation.issues.assign(issue, name)
+    with acting_for() as (installation, acting):
+        issues = installation.issues.by(acting)
+        view = issues.unassign(issue) if name is None else issues.assign(issue, name)
     if json:
         print_json({"issue": record(view)})
     else:
@@ -179,11 +179,10 @@ def resolve(
     its own. retry: the step runs again. fail: the step fails, with the note as the reason.
     """
     from docmill.cli.answers import parse_answer
-    from docmill.cli.opening import opened
 
     answer = parse_answer(data=data, file=data_file, entries=set)
-    with opened() as installation:
-        view = installation.issues.resolve(issue, answer, action=action, by=by or _me(), note=note)
+    with acting_for(name=by) as (installation, acting):
+        view = installation.issues.by(acting).resolve(issue, answer, action=action, by=acting.id, note=note)
         job = None if view.job_id is None else installation.jobs.get(view.job_id)
     if json:
         print_json({"issue": record(view), "job": None if job is None else record(job.summary)})
@@ -198,13 +197,3 @@ def _stands(job: "JobView") -> str:
     waiting = [step.step_key for step in job.steps if step.status is StepStatus.WAITING]
     waits = f" and waits for {', '.join(waiting)}" if waiting else ""
     return f"Job {summary.id} is {summary.status}{waits}."
-
-
-def _me() -> str | None:
-    """The user of this machine, if it has a name."""
-    import getpass
-
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError):
-        return None

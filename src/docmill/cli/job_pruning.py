@@ -4,6 +4,7 @@ from typing import Annotated
 
 from cyclopts import Parameter, validators
 
+from docmill.cli.acting import acting_for
 from docmill.cli.errors import WrongUse
 from docmill.cli.options import Json
 from docmill.cli.output import counted, print_json
@@ -35,14 +36,13 @@ def prune(
     Kept in any case: jobs with open issues, with follow-ups or an undoing that have not finished, and of batches that
     have not. What models cost stays on record. Workers go on meanwhile.
     """
-    from docmill.cli.opening import opened
     from docmill.services.retention import long_ago
 
     if unfinished := [each for each in status if not each.finished]:
         raise WrongUse(f"Only finished jobs can be pruned, not {', '.join(unfinished)}.")
-    with opened() as installation:
+    with acting_for() as (installation, acting):
         before = long_ago(installation.database, older_than)
-        pruned = installation.jobs.prune(
+        pruned = installation.jobs.by(acting).prune(
             finished_before=before, statuses=status or FINISHED_JOBS, limit=limit, dry_run=dry_run
         )
     if json:

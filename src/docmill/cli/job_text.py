@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from docmill.cli.output import counted, print_table, printable, record, styled, took, when
+from docmill.model.statuses import StepStatus
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -81,7 +82,7 @@ def details(view: "JobView", *, whole_results: bool = False) -> None:
 
 
 def _results(view: "JobView", *, whole: bool) -> None:
-    shown = [step for step in view.steps if step.status == "COMPLETED" and step.result is not None]
+    shown = [step for step in view.steps if step.status is StepStatus.COMPLETED and step.result is not None]
     if not shown:
         return
     print("\nresults" if whole else "\nresults (in full with --results)")
@@ -140,7 +141,7 @@ def _tries(step: "StepView") -> str:
 def _length(step: "StepView") -> timedelta | None:
     if step.started_at is None:
         return None
-    if step.finished_at is None and step.status != "IN_PROGRESS":
+    if step.finished_at is None and step.status is not StepStatus.IN_PROGRESS:
         return None
     return (step.finished_at or datetime.now(UTC)) - step.started_at
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import App, Parameter
 
 from docmill.cli import job_events, job_pruning
+from docmill.cli.acting import acting_for
 from docmill.cli.errors import EXIT_FAILED, WrongUse
 from docmill.cli.issue_text import waits_for
 from docmill.cli.job_text import details, job_record, job_table
@@ -66,7 +67,6 @@ def submit(
     Prints the id of each job. A worker (`docmill worker`) starts on it at once.
     """
     from docmill.cli.metadata import parse_metadata
-    from docmill.cli.opening import opened
     from docmill.services.submission import entity_of, new_job
 
     if not 1 <= count * len(entities) <= MOST_JOBS:
@@ -78,7 +78,7 @@ def submit(
     if document:
         data["documents"] = [":".join(entity_of(each)) for each in document]
     names = [f"{entity}-{n}" for entity in entities for n in range(1, count + 1)] if count > 1 else entities
-    with opened() as installation:
+    with acting_for() as (installation, acting):
         version = template_to_submit(installation, template)
         jobs = [
             new_job(
@@ -94,7 +94,7 @@ def submit(
             )
             for name in names
         ]
-        new = installation.jobs.submit(jobs)
+        new = installation.jobs.by(acting).submit(jobs)
         ids = [job.id for job in jobs]
         if json:
             answer = {"template": record(version), "job_ids": ids, "new": new}
@@ -227,11 +227,10 @@ def cancel(job: JobId, /, *, json: Json = False) -> int:
 
     Running steps are told to stop, and whatever they still report is void. `docmill jobs retry` takes it up again.
     """
-    from docmill.cli.opening import opened
 
-    with opened() as installation:
+    with acting_for() as (installation, acting):
         found = installation.jobs.find_id(job)
-        installation.jobs.cancel(found)
+        installation.jobs.by(acting).cancel(found)
         return _changed(installation, found, "cancelled", json=json)
 
 
@@ -262,16 +261,15 @@ def retry(
     What failed, was cancelled or was skipped because of a failure runs again, and what depends on it; with --step,
     --from and --all more than that. A job that undoes another never repeats what it has undone.
     """
-    from docmill.cli.opening import opened
     from docmill.services.jobs import Retry
 
     if bool(step) + (from_ is not None) + all_ > 1:
         raise WrongUse("--step, --from and --all exclude each other; give one of them.")
-    with opened() as installation:
+    with acting_for() as (installation, acting):
         before = installation.jobs.get(installation.jobs.find_id(job))
         found = before.summary.id
         wanted = Retry(steps=step, from_step=from_, everything=all_, keep_checkpoints=not fresh)
-        installation.jobs.retry(found, wanted)
+        installation.jobs.by(acting).retry(found, wanted)
         if watch:
             return _watch(installation, [found], json=json, after={found: before.version})
         return _changed(installation, found, "runs again", json=json)

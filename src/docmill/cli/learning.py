@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from docmill.cli.acting import Organisation
 from docmill.cli.options import Json
 from docmill.cli.output import counted, print_json, print_table
 
@@ -36,6 +37,7 @@ def learn(
     ] = False,
     dry_run: Annotated[bool, Parameter(negative="", help="Measure, and install nothing.")] = False,
     force: Annotated[bool, Parameter(negative="", help="Install it even if it is worse.")] = False,
+    organisation: Organisation = None,
     reset: Annotated[bool, Parameter(negative="", help="Go back to the models that ship with Docmill.")] = False,
     json: Json = False,
 ) -> int:
@@ -61,7 +63,10 @@ def learn(
         use(models, None)
         _say({"installed": None}, "The models that ship with Docmill are in use.", json=json)
         return 0
-    with labelled_documents(folder, reviewed=reviewed) as labelled, apart(settings) as temporary:
+    with (
+        labelled_documents(folder, reviewed=reviewed, organisation=organisation) as labelled,
+        apart(settings) as temporary,
+    ):
         lessons, skipped = _lessons(temporary, labelled, schema=schema, quiet=json)
     if skipped and not json:
         told = f"{counted(skipped, 'document')} teach nothing: e-invoices, other schemas, or files that cannot be read"
@@ -106,7 +111,7 @@ def _lessons(
 ) -> "tuple[list[Lesson], int]":
     """The documents that can be learned from, as they were read, and how many cannot."""
     from docmill.cli.evaluating import processed_in
-    from docmill.extraction.extracting import LEARNED
+    from docmill.extraction.likeness import KINDS as LEARNED
     from docmill.extraction.result import Reader
     from docmill.services.learning import Lesson
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from docmill.cli.acting import acting_for
 from docmill.cli.options import Json
 from docmill.cli.output import counted
 from docmill.cli.sources import STDIN
@@ -41,7 +42,7 @@ def process(
     """
     from docmill.bootstrap import retry_policy, schema_overrides
     from docmill.cli.errors import WrongUse
-    from docmill.cli.opening import check_demands, model_named, opened
+    from docmill.cli.opening import check_demands, model_named
     from docmill.cli.process_text import print_records, print_results, progress_shown
     from docmill.documents import intake
     from docmill.extraction.models import fingerprint
@@ -52,9 +53,7 @@ def process(
     if not paths:
         raise WrongUse("Name files or folders, or - for standard input: docmill process invoices/")
     named = [intake.STDIN if path == STDIN else path for path in paths]
-    if missing := intake.absent(named):
-        raise WrongUse(f"There is no file or folder {', '.join(missing)}. Correct the path; nothing was processed.")
-    with opened() as installation:
+    with acting_for() as (installation, acting):
         check_demands(installation.settings, schema)
         order = order_of(
             schema=schema,
@@ -75,7 +74,7 @@ def process(
             print("No files were found there. Hidden files are passed over unless they are named.", file=sys.stderr)
             return 0
         processing = installation.processing
-        run_id = processing.open_run(named, order)
+        run_id = processing.by(acting).open_run(named, order)
         done = 0
 
         def note(progress: "Progress") -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
+from docmill.cli.acting import acting_for
 from docmill.cli.errors import EXIT_DIFFERENT, EXIT_WRONG_USE, WrongUse, report
 from docmill.cli.options import Json
 from docmill.cli.output import counted, print_json, print_table, print_text, printable, record, when
@@ -14,8 +15,10 @@ from docmill.cli.sources import STDIN, parse_version, read_text, split_version
 
 if TYPE_CHECKING:
     from docmill.bootstrap import App as Installation
-    from docmill.prompts.store import Prompt, Prompts, PromptVersion
+    from docmill.model.people import Principal
+    from docmill.prompts.store import Prompt, PromptVersion
     from docmill.prompts.syntax import PromptInvalid
+    from docmill.services.prompts import Prompts
 
 MAX_ENTITY = 64 << 20
 
@@ -107,15 +110,14 @@ def set_prompt(
     Steps that name the prompt use the new version from their next attempt on. A text that is the newest already is left
     as it is.
     """
-    from docmill.cli.opening import opened
     from docmill.prompts.syntax import PromptInvalid
 
     if (file is None) == (text is None):
         raise WrongUse("Give the text of the prompt as FILE (- for stdin) or with --text, one of them.")
     content = text if text is not None else read_text(file or STDIN)
-    with opened() as installation:
+    with acting_for() as (installation, acting):
         try:
-            stored = _prompts(installation, shared).put(name, content, description=description)
+            stored = _prompts(installation, shared, acting).put(name, content, description=description)
         except PromptInvalid as error:
             return _refused([(file or "--text", error)], verb="stored", json=json)
     if json:
@@ -228,7 +230,6 @@ def import_prompts(
     The name of a file without .txt or .md is the name of the prompt. All files are checked first: if one has a fault,
     none is stored.
     """
-    from docmill.cli.opening import opened
     from docmill.prompts.files import name_of
     from docmill.prompts.store import check_name
     from docmill.prompts.syntax import PromptInvalid, check
@@ -243,8 +244,8 @@ def import_prompts(
     refused = [(str(file), PromptInvalid(name_of(file), faults)) for file in texts if (faults := check(texts[file]))]
     if refused:
         return _refused(refused, verb="stored", json=json)
-    with opened() as installation:
-        prompts = _prompts(installation, shared)
+    with acting_for() as (installation, acting):
+        prompts = _prompts(installation, shared, acting)
         stored = {file: prompts.put(name_of(file), text) for file, text in texts.items()}
     if json:
         print_json({"prompts": [_record(each.prompt) | {"new": each.new} for each in stored.values()]})
@@ -288,8 +289,9 @@ def export_prompts(
     return 0
 
 
-def _prompts(installation: "Installation", shared: bool) -> "Prompts":
-    return installation.prompts.shared if shared else installation.prompts
+def _prompts(installation: "Installation", shared: bool, by: "Principal | None" = None) -> "Prompts":
+    prompts = installation.prompts if by is None else installation.prompts.by(by)
+    return prompts.shared if shared else prompts
 
 
 def _find(prompts: "Prompts", reference: str) -> "Prompt":

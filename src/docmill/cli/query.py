@@ -1,16 +1,20 @@
 """`docmill query`: SQL over the outputs."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter, validators
 
+from docmill.cli.acting import Organisation, acting_for
 from docmill.cli.options import MOST_LISTED, Json
 from docmill.cli.output import counted, fitting, print_json, print_table, printable
 
 if TYPE_CHECKING:
+    from docmill.bootstrap import App as Installation
+    from docmill.model.people import Principal
     from docmill.outputs.querying import Answer
     from docmill.outputs.tables import View
     from docmill.settings import Settings
@@ -44,22 +48,32 @@ def query(
         int, Parameter(metavar="N", help="At most this many rows.", validator=validators.Number(gte=1, lte=MOST_LISTED))
     ] = 1000,
     everything: Everything = False,
+    organisation: Organisation = None,
     json: Json = False,
 ) -> int:
     """Ask the outputs in SQL (DuckDB's); without SQL, list what can be asked.
 
     Tables: documents, invoices, receipts (and one for each schema of yours), line_items, tax_lines, fields. In
     `documents` every document has a row, failed ones too; the others have each document once, by its newest result.
-    Nothing is changed, and nothing but the outputs can be reached.
+    Nothing is changed, and nothing but the outputs of the organisation can be reached.
     """
     from docmill.bootstrap import output_settings
     from docmill.cli.opening import read_settings
     from docmill.outputs.querying import Outputs
 
     settings = read_settings()
-    without = _without_outputs(settings) if from_ is None else ()
     places, cache = output_settings(settings).into(from_), settings.home / "cache" / "outputs"
-    with Outputs(places, cache, note_reading, without=without, everything=everything) as outputs:
+    with outputs_of(organisation, settings, from_) as (org_id, installation, _):
+        known = None if installation is None else installation.documents
+        outputs = Outputs(
+            places,
+            cache,
+            note_reading,
+            without=lambda: () if known is None else known.facts(only_without_outputs=True),
+            everything=everything,
+            org_id=org_id,
+        )
+    with outputs:
         if sql is None:
             _print_views(outputs.views, as_json=json)
             return 0
@@ -78,17 +92,33 @@ def query(
     return 0
 
 
-def _without_outputs(settings: "Settings") -> "Sequence[dict[str, object]]":
-    """Documents that only the database knows."""
+@contextmanager
+def outputs_of(
+    organisation: str | None, settings: "Settings", from_: Path | None
+) -> "Iterator[tuple[str | None, Installation | None, Principal | None]]":
+    """Whose outputs are meant, and by whom they are looked at, if there is a database that knows.
+
+    A folder that is named is looked at as it lies there: whoever may read it may read all of it. With an organisation
+    it is still only that one's.
+    """
+    from docmill.model.ids import DEFAULT_ORG
+
+    whose = None if from_ is not None else DEFAULT_ORG
+    if organisation is None and (from_ is not None or not _has_database(settings)):
+        yield whose, None, None
+        return
+    with acting_for(organisation) as (installation, acting):
+        yield installation.org_id, installation if from_ is None else None, acting
+
+
+def _has_database(settings: "Settings") -> bool:
+    """Whether somebody has processed something here: to look must not make a database."""
     from docmill.bootstrap import open_app
 
     if not settings.home.is_dir():
-        return ()
+        return False
     with open_app(settings, check_schema=False) as installation:
-        if installation.revision() is None:
-            return ()
-    with open_app(settings) as installation:
-        return installation.documents.without_outputs()
+        return installation.revision() is not None
 
 
 def note_reading(count: int) -> None:

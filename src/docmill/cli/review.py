@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
+from docmill.cli.acting import Organisation, acting_for
 from docmill.cli.errors import WrongUse
 from docmill.cli.options import Json, Limit
 from docmill.cli.output import note_page, print_json, record
@@ -37,15 +38,10 @@ Status = Literal["open", "pending", "in_review", "approved", "corrected", "rejec
 
 
 @contextmanager
-def desk(name: str | None) -> "Iterator[tuple[Review, Principal, Installation]]":
-    """The review of this installation, and whoever acts."""
-    from docmill.cli.acting import me
-    from docmill.cli.opening import opened
-    from docmill.model.ids import DEFAULT_ORG
-    from docmill.model.people import system_principal
-
-    with opened() as installation:
-        yield installation.review, system_principal(DEFAULT_ORG, name or me()), installation
+def desk(organisation: str | None, name: str | None = None) -> "Iterator[tuple[Review, Principal, Installation]]":
+    """The review of an organisation, and whoever acts."""
+    with acting_for(organisation, name) as (installation, acting):
+        yield installation.review, acting, installation
 
 
 def _told(item: "ItemSummary", *, json: bool) -> int:
@@ -65,12 +61,13 @@ def list_items(
     claimed_by: Annotated[str | None, Parameter(metavar="NAME", help="Only those this person is reviewing.")] = None,
     limit: Limit = 50,
     after: Annotated[str | None, Parameter(metavar="ITEM", help="Go on after this one: the next page.")] = None,
+    organisation: Organisation = None,
     json: Json = False,
 ) -> int:
     """List review items: open ones by priority, decided ones the newest first."""
     if unassigned and assigned_to is not None:
         raise WrongUse("--assigned-to and --unassigned exclude each other; give one of them.")
-    with desk(None) as (review, me, _):
+    with desk(organisation) as (review, me, _):
         found = review.list(
             me,
             status="open" if status == "open" else ReviewStatus(status),
@@ -94,10 +91,11 @@ def next_item(
     *,
     claim: Annotated[bool, Parameter(negative="", help="Claim it: it is yours until you are done.")] = False,
     name: As = None,
+    organisation: Organisation = None,
     json: Json = False,
 ) -> int:
     """Show the item that comes first, with its fields."""
-    with desk(name) as (review, me, _):
+    with desk(organisation, name) as (review, me, _):
         found = review.claim_next(me) if claim else next(iter(review.next(me)), None)
         view = None if found is None else review.get(me, found.id)
     if json:
@@ -110,9 +108,9 @@ def next_item(
 
 
 @app.command
-def show(item: ItemId, /, *, json: Json = False) -> int:
+def show(item: ItemId, /, *, organisation: Organisation = None, json: Json = False) -> int:
     """Show an item: its fields with confidence, evidence and checks, its priority and what that is made of."""
-    with desk(None) as (review, me, _):
+    with desk(organisation) as (review, me, _):
         view = review.get(me, review.find_id(me, item))
         said = review.comments(me, view.item.id)
     if json:
@@ -124,16 +122,20 @@ def show(item: ItemId, /, *, json: Json = False) -> int:
 
 
 @app.command
-def claim(item: ItemId, /, *, version: Version = None, name: As = None, json: Json = False) -> int:
+def claim(
+    item: ItemId, /, *, version: Version = None, name: As = None, organisation: Organisation = None, json: Json = False
+) -> int:
     """Claim an item: nobody else writes on it until you are done or your claim ends."""
-    with desk(name) as (review, me, _):
+    with desk(organisation, name) as (review, me, _):
         return _told(review.claim(me, review.find_id(me, item), version=version), json=json)
 
 
 @app.command
-def release(item: ItemId, /, *, version: Version = None, name: As = None, json: Json = False) -> int:
+def release(
+    item: ItemId, /, *, version: Version = None, name: As = None, organisation: Organisation = None, json: Json = False
+) -> int:
     """Give a claimed item back; what you did to its fields stays."""
-    with desk(name) as (review, me, _):
+    with desk(organisation, name) as (review, me, _):
         return _told(review.release(me, review.find_id(me, item), version=version), json=json)
 
 
@@ -148,6 +150,7 @@ def correct(
     *,
     version: Version = None,
     name: As = None,
+    organisation: Organisation = None,
     json: Json = False,
 ) -> int:
     """Correct fields of an item that you have claimed, or add those that were not found.
@@ -162,7 +165,7 @@ def correct(
         wanted.append((path.strip(), value))
     if not wanted:
         raise WrongUse("Name what to correct: docmill review correct ITEM total=110.50")
-    with desk(name) as (review, me, _):
+    with desk(organisation, name) as (review, me, _):
         found = review.find_id(me, item)
         for path, value in wanted:
             after = review.correct(me, found, path, value, version=version)
@@ -180,10 +183,11 @@ def confirm(
     *,
     version: Version = None,
     name: As = None,
+    organisation: Organisation = None,
     json: Json = False,
 ) -> int:
     """Say that values are right; they are locked."""
-    with desk(name) as (review, me, _):
+    with desk(organisation, name) as (review, me, _):
         return _told(review.confirm(me, review.find_id(me, item), fields or None, version=version), json=json)
 
 
@@ -195,10 +199,11 @@ def clear(
     *,
     version: Version = None,
     name: As = None,
+    organisation: Organisation = None,
     json: Json = False,
 ) -> int:
     """Say that the document has no such value."""
-    with desk(name) as (review, me, _):
+    with desk(organisation, name) as (review, me, _):
         return _told(review.clear(me, review.find_id(me, item), field, version=version), json=json)
 
 
@@ -210,10 +215,11 @@ def undo(
     *,
     version: Version = None,
     name: As = None,
+    organisation: Organisation = None,
     json: Json = False,
 ) -> int:
     """Take back the last thing done to an item that is not decided."""
-    with desk(name) as (review, me, _):
+    with desk(organisation, name) as (review, me, _):
         return _told(review.undo(me, review.find_id(me, item), field, version=version), json=json)
 
 
@@ -225,13 +231,14 @@ def approve(
     wait: Annotated[bool, Parameter(help="Write the outputs before the command ends, or leave it to a worker.")] = True,
     version: Version = None,
     name: As = None,
+    organisation: Organisation = None,
     json: Json = False,
 ) -> int:
     """Approve an item that you have claimed, with the values as they stand.
 
     The outputs of the document are written anew with what you decided.
     """
-    with desk(name) as (review, me, installation):
+    with desk(organisation, name) as (review, me, installation):
         decided = review.approve(me, review.find_id(me, item), version=version)
         if wait and decided.job_ids:
             _written(installation, decided)
@@ -247,7 +254,8 @@ def _written(installation: "Installation", decided: "Decided") -> None:
     from docmill.services.following import wait
     from docmill.workers.process import alongside
 
-    with alongside(installation.worker()) as worker:
+    # A worker is everybody's: the installation closes what it opens.
+    with alongside((installation.whole or installation).worker()) as worker:
         pause = 0.02
         while any(not position.status.finished for position in installation.jobs.positions(decided.job_ids).values()):
             worker.check()
@@ -263,10 +271,11 @@ def reject(
     reason: Annotated[str, Parameter(metavar="TEXT", help="Why, for whoever looks at it later.")],
     version: Version = None,
     name: As = None,
+    organisation: Organisation = None,
     json: Json = False,
 ) -> int:
     """Reject a document that you have claimed, with a reason."""
-    with desk(name) as (review, me, _):
+    with desk(organisation, name) as (review, me, _):
         return _told(review.reject(me, review.find_id(me, item), reason, version=version).item, json=json)
 
 
@@ -278,6 +287,7 @@ def postpone(
     *,
     version: Version = None,
     name: As = None,
+    organisation: Organisation = None,
     json: Json = False,
 ) -> int:
     """Leave an item alone for a while: nobody is given it before. Its SLA goes on."""
@@ -287,16 +297,18 @@ def postpone(
     pause = parse_length(length)
     if pause is None or pause <= timedelta(0):
         raise WrongUse(f"{length!r} is no length of time; write 2h or 3d.")
-    with desk(name) as (review, me, installation):
+    with desk(organisation, name) as (review, me, installation):
         with installation.database.read() as connection:
             until = database_now(connection) + pause
         return _told(review.postpone(me, review.find_id(me, item), until, version=version), json=json)
 
 
 @app.command
-def resume(item: ItemId, /, *, version: Version = None, name: As = None, json: Json = False) -> int:
+def resume(
+    item: ItemId, /, *, version: Version = None, name: As = None, organisation: Organisation = None, json: Json = False
+) -> int:
     """End a postponement now."""
-    with desk(name) as (review, me, _):
+    with desk(organisation, name) as (review, me, _):
         return _told(review.resume(me, review.find_id(me, item), version=version), json=json)
 
 
@@ -309,12 +321,13 @@ def assign(
     nobody: Annotated[bool, Parameter(negative="", help="Whoever comes first may take it.")] = False,
     version: Version = None,
     name: As = None,
+    organisation: Organisation = None,
     json: Json = False,
 ) -> int:
     """Give an item to somebody; the claim of whoever has it ends."""
     if nobody and to is not None:
         raise WrongUse("A name and --nobody exclude each other; give one of them.")
-    with desk(name) as (review, me, _):
+    with desk(organisation, name) as (review, me, _):
         found = review.find_id(me, item)
         if nobody:
             return _told(review.unassign(me, found, version=version), json=json)
@@ -329,10 +342,11 @@ def comment(
     *,
     field: Annotated[str | None, Parameter(metavar="FIELD", help="About this field.")] = None,
     name: As = None,
+    organisation: Organisation = None,
     json: Json = False,
 ) -> int:
     """Say something about an item, or about one of its fields."""
-    with desk(name) as (review, me, _):
+    with desk(organisation, name) as (review, me, _):
         said = review.comment(me, review.find_id(me, item), text, path=field)
     if json:
         print_json({"comment": record(said)})
@@ -347,10 +361,11 @@ def history(
     field: Annotated[str | None, Parameter(name="FIELD", help="Only this field.")] = None,
     /,
     *,
+    organisation: Organisation = None,
     json: Json = False,
 ) -> int:
     """Show what was done to the fields of an item, oldest first."""
-    with desk(None) as (review, me, _):
+    with desk(organisation) as (review, me, _):
         told = review.history(me, review.find_id(me, item), field)
     if json:
         print_json({"history": [record(each) for each in told]})

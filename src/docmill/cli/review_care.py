@@ -5,6 +5,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from docmill.cli.acting import Organisation
 from docmill.cli.errors import WrongUse
 from docmill.cli.options import Json
 from docmill.cli.output import print_json
@@ -17,6 +18,7 @@ def sla(
     *,
     schema: Annotated[str | None, Parameter(metavar="NAME", help="Only for documents of this schema.")] = None,
     name: As = None,
+    organisation: Organisation = None,
     json: Json = False,
 ) -> int:
     """Show how long items may take, or set it for items to come."""
@@ -25,7 +27,7 @@ def sla(
     given = None if length in (None, "none") else parse_length(str(length))
     if length not in (None, "none") and given is None:
         raise WrongUse(f"{length!r} is no length of time; write 4h, 2d or none.")
-    with desk(name) as (review, me, installation):
+    with desk(organisation, name) as (review, me, installation):
         if length is not None:
             review.set_sla(me, given, schema=schema)
         found, default = review.slas(me), installation.settings.review.sla
@@ -43,10 +45,11 @@ def reviewers(
     add: Annotated[str | None, Parameter(metavar="NAME", help="Give this person work from now on.")] = None,
     remove: Annotated[str | None, Parameter(metavar="NAME", help="Give this person no more work.")] = None,
     name: As = None,
+    organisation: Organisation = None,
     json: Json = False,
 ) -> int:
     """Show who is given items by the least-loaded rule, or change it."""
-    with desk(name) as (review, me, _):
+    with desk(organisation, name) as (review, me, _):
         if add is not None:
             review.enroll(me, add)
         if remove is not None:

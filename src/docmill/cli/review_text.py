@@ -39,7 +39,7 @@ def item_table(items: "Sequence[ItemSummary]") -> None:
             item.schema,
             f"{item.fields_to_review}/{item.fields_total}",
             _due(item),
-            item.claimed_by or item.assigned_to or "",
+            _holder(item) or _given(item) or "",
         )
         for item in items
     ]
@@ -47,10 +47,18 @@ def item_table(items: "Sequence[ItemSummary]") -> None:
     print_table(heads, rows, give_way=("FILE", "SCHEMA", "WHO"))
 
 
+def _holder(item: "ItemSummary") -> str | None:
+    return item.claimed_by_name or item.claimed_by
+
+
+def _given(item: "ItemSummary") -> str | None:
+    return item.assigned_to_name or item.assigned_to
+
+
 def stands(item: "ItemSummary") -> str:
     """Where an item stands now, in a line."""
-    who = f" by {item.claimed_by}" if item.claimed_by else ""
-    given = f", assigned to {item.assigned_to}" if item.assigned_to else ""
+    who = f" by {_holder(item)}" if item.claimed_by else ""
+    given = f", assigned to {_given(item)}" if item.assigned_to else ""
     later = f", postponed until {when(item.postponed_until)}" if item.postponed_until else ""
     left = f" {item.fields_to_review} of its {item.fields_total} fields need a look." if not item.decided_at else ""
     return f"Item {item.id} is {item.status}{who}{given}{later}.{left}"
@@ -70,10 +78,10 @@ def details(view: "ItemView") -> None:
         "schema": item.schema,
         "priority": made_of,
         "due": _due(item),
-        "assigned to": item.assigned_to,
-        "claimed by": item.claimed_by and f"{item.claimed_by} until {when(item.claim_expires_at)}",
+        "assigned to": _given(item),
+        "claimed by": item.claimed_by and f"{_holder(item)} until {when(item.claim_expires_at)}",
         "postponed": when(item.postponed_until),
-        "decided by": item.decided_by and f"{item.decided_by}, {when(item.decided_at)}",
+        "decided by": item.decided_by and f"{item.decided_by_name or item.decided_by}, {when(item.decided_at)}",
         "reason": item.reason,
         "missing": ", ".join(view.missing),
     }

@@ -57,11 +57,13 @@ def _serve(host: str | None, port: int | None, *, workers: bool, verbose: bool, 
         log_to_stderr(verbose=verbose)
         settings = installation.settings
         token = installation_token(settings.home)
+        where = (host or settings.api.host, settings.api.port if port is None else port)
         try:
-            listening = listen(host or settings.api.host, settings.api.port if port is None else port)
+            listening = listen(*where)
         except OSError as error:
             raise WrongUse(
-                f"Cannot listen on {host or settings.api.host}: {error.strerror or error}. Choose another --port."
+                f"Cannot listen on {where[0]}, port {where[1]}: {error.strerror or error}. Another Docmill may be "
+                "running there; end it, or choose another --port."
             ) from error
         address = address_of(listening)
 

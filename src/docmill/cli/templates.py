@@ -6,6 +6,7 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
+from docmill.cli.acting import acting_for
 from docmill.cli.errors import EXIT_WRONG_USE, WrongUse, report
 from docmill.cli.options import Json
 from docmill.cli.output import counted, print_json, print_table, record, when
@@ -123,11 +124,10 @@ def import_templates(
     A changed one becomes a new version, an unchanged one is left as it is; running jobs keep theirs. All are checked
     first: if one has a fault, none is stored.
     """
-    from docmill.cli.opening import opened
 
     if not files and not shipped:
         raise WrongUse("Name the template files to store, or --shipped NAME. See `docmill templates import --help`.")
-    with opened() as installation:
+    with acting_for() as (installation, acting):
         sources = sources_of(files) + shipped_sources(shipped)
         compiled = compiled_sources(sources, installation.catalogue, verb="stored", json=json)
         if compiled is None:
@@ -137,7 +137,7 @@ def import_templates(
             raise WrongUse(
                 f"{times} of these files hold the template {name!r}; none was stored. Name only one of them."
             )
-        added = installation.templates.add_all(compiled)
+        added = installation.templates.by(acting).add_all(compiled)
     if json:
         print_json({"templates": [record(entry.template, new=entry.new) for entry in added]})
         return 0

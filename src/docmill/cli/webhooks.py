@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
+from docmill.cli.acting import Organisation, acting_for
 from docmill.cli.options import Json, Limit
 from docmill.cli.output import note_page, print_json, print_table, printable, record, styled, when
-from docmill.cli.review import As, desk
+from docmill.cli.review import As
 from docmill.model.webhooks import SUBSCRIBABLE, DeliveryStatus
 
 if TYPE_CHECKING:
@@ -42,15 +43,15 @@ Description = Annotated[str, Parameter(metavar="TEXT", help="What it is for.")]
 
 
 @contextmanager
-def _post_office(name: str | None) -> "Iterator[tuple[Webhooks, Principal]]":
-    with desk(name) as (_, me, installation):
-        yield installation.webhooks, me
+def _post_office(organisation: str | None, name: str | None = None) -> "Iterator[tuple[Webhooks, Principal]]":
+    with acting_for(organisation, name) as (installation, acting):
+        yield installation.webhooks, acting
 
 
 @app.command(name="list")
-def list_endpoints(*, json: Json = False) -> int:
+def list_endpoints(*, organisation: Organisation = None, json: Json = False) -> int:
     """List the places that messages go to."""
-    with _post_office(None) as (webhooks, me):
+    with _post_office(organisation) as (webhooks, me):
         found = webhooks.list(me)
     if json:
         print_json({"endpoints": [record(endpoint) for endpoint in found]})
@@ -75,10 +76,11 @@ def add(
     event: Events = (),
     description: Description = "",
     name: As = None,
+    organisation: Organisation = None,
     json: Json = False,
 ) -> int:
     """Add a place that messages go to; prints the secret that they are signed with, this once."""
-    with _post_office(name) as (webhooks, me):
+    with _post_office(organisation, name) as (webhooks, me):
         made, secret = webhooks.create(me, url, events=event or SUBSCRIBABLE, description=description)
     if json:
         print_json({"endpoint": record(made), "secret": secret})
@@ -98,10 +100,11 @@ def change(
     description: Annotated[str | None, Parameter(metavar="TEXT", help="What it is for.")] = None,
     on: Annotated[bool | None, Parameter(negative="--off", help="Switch it on again, or off.")] = None,
     name: As = None,
+    organisation: Organisation = None,
     json: Json = False,
 ) -> int:
     """Change a place, or switch it off and on."""
-    with _post_office(name) as (webhooks, me):
+    with _post_office(organisation, name) as (webhooks, me):
         made = webhooks.change(me, endpoint, url=url, events=event or None, description=description, enabled=on)
     if json:
         print_json({"endpoint": record(made)})
@@ -111,9 +114,9 @@ def change(
 
 
 @app.command(name="rotate")
-def rotate(endpoint: EndpointId, /, *, name: As = None, json: Json = False) -> int:
+def rotate(endpoint: EndpointId, /, *, name: As = None, organisation: Organisation = None, json: Json = False) -> int:
     """Make a new secret; for a day the old one signs as well."""
-    with _post_office(name) as (webhooks, me):
+    with _post_office(organisation, name) as (webhooks, me):
         secret = webhooks.rotate(me, endpoint)
     if json:
         print_json({"secret": secret})
@@ -123,9 +126,9 @@ def rotate(endpoint: EndpointId, /, *, name: As = None, json: Json = False) -> i
 
 
 @app.command(name="remove")
-def remove(endpoint: EndpointId, /, *, name: As = None, json: Json = False) -> int:
+def remove(endpoint: EndpointId, /, *, name: As = None, organisation: Organisation = None, json: Json = False) -> int:
     """Remove a place, and the log of what was sent there."""
-    with _post_office(name) as (webhooks, me):
+    with _post_office(organisation, name) as (webhooks, me):
         webhooks.remove(me, endpoint)
     if json:
         print_json({"removed": endpoint})
@@ -135,9 +138,9 @@ def remove(endpoint: EndpointId, /, *, name: As = None, json: Json = False) -> i
 
 
 @app.command(name="ping")
-def ping(endpoint: EndpointId, /, *, name: As = None, json: Json = False) -> int:
+def ping(endpoint: EndpointId, /, *, name: As = None, organisation: Organisation = None, json: Json = False) -> int:
     """Send a message that says nothing, to see whether it arrives; a worker sends it."""
-    with _post_office(name) as (webhooks, me):
+    with _post_office(organisation, name) as (webhooks, me):
         made = webhooks.ping(me, endpoint)
     return _told(made, json=json)
 
@@ -149,10 +152,11 @@ def log(
     status: Annotated[DeliveryStatus | None, Parameter(metavar="STATUS", help="pending, delivered or failed.")] = None,
     limit: Limit = 50,
     after: Annotated[str | None, Parameter(metavar="DELIVERY", help="Go on after this one: the next page.")] = None,
+    organisation: Organisation = None,
     json: Json = False,
 ) -> int:
     """List what was sent, the newest first."""
-    with _post_office(None) as (webhooks, me):
+    with _post_office(organisation) as (webhooks, me):
         found = webhooks.deliveries(me, endpoint_id=endpoint, status=status, limit=limit, after=after)
     if json:
         print_json({"deliveries": [record(delivery) for delivery in found]})
@@ -177,9 +181,9 @@ def log(
 
 
 @app.command(name="show")
-def show(delivery: DeliveryId, /, *, json: Json = False) -> int:
+def show(delivery: DeliveryId, /, *, organisation: Organisation = None, json: Json = False) -> int:
     """Show one message and each attempt to deliver it."""
-    with _post_office(None) as (webhooks, me):
+    with _post_office(organisation) as (webhooks, me):
         found, attempts = webhooks.delivery(me, delivery)
     if json:
         print_json({"delivery": record(found), "attempts": [record(attempt) for attempt in attempts]})
@@ -196,9 +200,9 @@ def show(delivery: DeliveryId, /, *, json: Json = False) -> int:
 
 
 @app.command(name="resend")
-def resend(delivery: DeliveryId, /, *, name: As = None, json: Json = False) -> int:
+def resend(delivery: DeliveryId, /, *, name: As = None, organisation: Organisation = None, json: Json = False) -> int:
     """Send a message once more, under the same id."""
-    with _post_office(name) as (webhooks, me):
+    with _post_office(organisation, name) as (webhooks, me):
         made = webhooks.resend(me, delivery)
     return _told(made, json=json)
 

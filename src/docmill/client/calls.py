@@ -12,11 +12,11 @@ import httpx
 
 from docmill.client.problem import Refused
 from docmill.client.shapes import Decision, Document, Event, Item, ItemView, Job, JobDetail, Page
+from docmill.model.documents import FINISHED_DOCUMENTS
 from docmill.model.errors import DocmillError
+from docmill.model.statuses import FINISHED_JOBS
 
 PREFIX = "/api/v1"
-_ENDED = {"completed", "failed", "duplicate"}
-_JOB_ENDED = {"COMPLETED", "PARTIAL_SUCCESS", "FAILED", "CANCELLED"}
 _LOOK = 0.1
 
 
@@ -133,19 +133,21 @@ class Client:
         """The document once it has come to its end; TookTooLong if that takes longer."""
         for _ in range(max(1, round(within / _LOOK))):
             document = self.document(document_id)
-            if document["status"] in _ENDED:
+            if document["status"] in FINISHED_DOCUMENTS:
                 return document
             Pause().wait(_LOOK)
-        raise TookTooLong(f"Document {document_id} has not come to its end within {within:g} s.")
+        raise TookTooLong(
+            f"Document {document_id} has not come to its end within {within:g} s. Wait longer, or see its job."
+        )
 
     def job_finished(self, job_id: str, *, within: float = 120.0) -> JobDetail:
         """The job once it has come to its end."""
         for _ in range(max(1, round(within / _LOOK))):
             job = self.job(job_id)
-            if job["job"]["status"] in _JOB_ENDED:
+            if job["job"]["status"] in FINISHED_JOBS:
                 return job
             Pause().wait(_LOOK)
-        raise TookTooLong(f"Job {job_id} has not come to its end within {within:g} s.")
+        raise TookTooLong(f"Job {job_id} has not come to its end within {within:g} s. Its steps tell why.")
 
     def reprocess(self, document_id: str) -> str:
         """Process a document again; the id of its job."""

@@ -72,7 +72,9 @@ class Item(TypedDict):
     version: int
     schema: str
     claimed_by: str | None
+    claimed_by_name: str | None
     assigned_to: str | None
+    assigned_to_name: str | None
     confidence: float
     priority: dict[str, float]
     fields_to_review: int

@@ -6,7 +6,6 @@ makes the login (NOINHERIT).
 """
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
@@ -142,14 +141,3 @@ def also_seen(connection: Connection, table: str, condition: str) -> None:
     """Rows that the application may look at although they are not its organisation's."""
     if connection.dialect.name == "postgresql":
         connection.execute(text(f"create policy {APP}_also on {table} for select to {APP} using ({condition})"))
-
-
-@contextmanager
-def lifted(connection: Connection, *tables: str) -> Iterator[None]:
-    """Let the owner change the rows of all organisations, for the length of a migration."""
-    postgres = connection.dialect.name == "postgresql"
-    for table in tables if postgres else ():
-        connection.execute(text(f"alter table {table} no force row level security"))
-    yield
-    for table in tables if postgres else ():
-        connection.execute(text(f"alter table {table} force row level security"))

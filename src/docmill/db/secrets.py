@@ -4,8 +4,8 @@ import secrets as random
 from datetime import datetime
 
 from sqlalchemy import Connection, select
-from sqlalchemy.dialects import postgresql, sqlite
 
+from docmill.db.conflicts import insert_into
 from docmill.db.database import Database
 from docmill.db.tables import secrets
 
@@ -24,8 +24,7 @@ def installation_secret(database: Database, name: str, *, now: datetime) -> byte
         value = _stored(connection, name)
     if value is None:
         with database.as_engine().write() as connection:
-            insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
-            new = insert(secrets).values(name=name, value=random.token_bytes(_BYTES), created_at=now)
+            new = insert_into(connection, secrets).values(name=name, value=random.token_bytes(_BYTES), created_at=now)
             connection.execute(new.on_conflict_do_nothing())
             value = _stored(connection, name)
             assert value is not None

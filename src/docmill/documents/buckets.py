@@ -107,7 +107,9 @@ class BucketBlobs:
             except FileNotFoundError:
                 raise missing(key) from None
         if hashlib.sha256(data).hexdigest() != key:
-            raise StorageUnavailable(f"The bucket {self._bucket.name!r} gave other bytes for {key} than were stored.")
+            raise StorageUnavailable(
+                f"The bucket {self._bucket.name!r} gave other bytes for {key} than were stored; restore a backup."
+            )
         return data
 
     def path_of(self, key: str) -> Path:

@@ -6,6 +6,7 @@ can end the run that looks at it.
 
 import os
 import re
+import select
 import stat
 import sys
 import unicodedata
@@ -19,7 +20,7 @@ from docmill.documents.faults import DocumentFault
 from docmill.documents.limits import Limits
 from docmill.documents.reading import Format
 from docmill.documents.records import DocumentRecord
-from docmill.documents.sniffing import sniff
+from docmill.documents.sniffing import sniff, sniff_file
 from docmill.model.documents import DocumentStatus
 from docmill.model.errors import DocmillError
 
@@ -29,6 +30,8 @@ _UNSEEN = ("Cc", "Cf", "Zl", "Zp")
 _LIKE_A_BYTE = re.compile("\\\\(?=x[0-9a-f]{2}|[\\\\\0\udc80-\udcff])")
 _HEAD = 1 << 16
 """Bytes that tell what a file is; only a zip archive must be seen whole."""
+_UNATTENDED = 10.0
+"""Seconds that a named pipe may stay without anybody who writes into it."""
 
 
 class FileMissing(DocumentFault):
@@ -57,6 +60,11 @@ class Source:
         """Where it is, as text that any database stores."""
         return STDIN if self.path is None else storable(os.path.abspath(self.path))
 
+    @property
+    def keeps_waiting(self) -> bool:
+        """Whether its bytes come from somebody who may take any time: a pipe, a device, standard input."""
+        return self.path is None or _is_special(self.path)
+
 
 def sources(paths: Iterable[str], *, besides: Iterable[Path] = ()) -> Iterator[Source]:
     """The inputs that these arguments name, each once: files, all files below folders in order, `-` for stdin.
@@ -71,22 +79,6 @@ def sources(paths: Iterable[str], *, besides: Iterable[Path] = ()) -> Iterator[S
             if source.place not in seen:
                 seen.add(source.place)
                 yield source
-
-
-def absent(paths: Iterable[str]) -> list[str]:
-    """Those of the arguments that name nothing at all: a slip of the keyboard is no document."""
-    return [storable(path) for path in paths if path != STDIN and not _exists(path)]
-
-
-def _exists(path: str) -> bool:
-    try:
-        os.lstat(path)
-    except (FileNotFoundError, NotADirectoryError, ValueError):
-        return False
-    except OSError:
-        # It may be there, and the reason why it cannot be read is told with it.
-        return True
-    return True
 
 
 def _named_by(path: str, own: frozenset[str]) -> Iterator[Source]:
@@ -113,11 +105,11 @@ def _below(folder: str, own: frozenset[str]) -> Iterator[Source]:
         yield Source(path=Path(path), shown=storable(path))
 
 
-def _is_special(path: str) -> bool:
-    """A pipe or a device among the files of a folder: waiting for its end may take for ever."""
+def _is_special(path: str | Path) -> bool:
+    """A pipe or a device: waiting for its end may take for ever."""
     try:
         kind = os.stat(path).st_mode
-    except OSError:
+    except (OSError, ValueError):
         return False
     return not (stat.S_ISREG(kind) or stat.S_ISDIR(kind))
 
@@ -177,6 +169,8 @@ def _opened(path: Path) -> BinaryIO:
     try:
         if path.is_dir():
             raise FileRefused("The folder cannot be listed. Check its permissions.")
+        if path.is_fifo():
+            return _attended(path)
         return path.open("rb")
     except (FileNotFoundError, NotADirectoryError):
         raise FileMissing(f"There is no file {storable(str(path))}. Check the path.") from None
@@ -184,6 +178,22 @@ def _opened(path: Path) -> BinaryIO:
         raise FileRefused(f"The file cannot be read: {error.strerror}. Check its permissions.") from None
     except ValueError:
         raise FileMissing("The path holds a NUL character; no file has such a name.") from None
+
+
+def _attended(path: Path) -> BinaryIO:
+    """The pipe, once somebody writes into it. To open one as a file would wait for that for ever."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    stream = os.fdopen(descriptor, "rb")
+    try:
+        looked_at = select.poll()
+        looked_at.register(descriptor, select.POLLIN)
+        if not looked_at.poll(_UNATTENDED * 1000):
+            raise FileRefused(f"Nobody wrote into this pipe for {_UNATTENDED:.0f} s. Begin with who writes into it.")
+        os.set_blocking(descriptor, True)
+    except BaseException:
+        stream.close()
+        raise
+    return stream
 
 
 class _Input:
@@ -217,4 +227,4 @@ def _stored(stream: BinaryIO, record: DocumentRecord, blobs: Blobs, limits: Limi
 
 def _format(head: bytes, key: str, blobs: Blobs) -> Format:
     # The directory of an archive is at its end.
-    return sniff(blobs.path_of(key).read_bytes() if head.startswith(b"PK") else head)
+    return sniff_file(blobs.path_of(key)) if head.startswith(b"PK") else sniff(head)

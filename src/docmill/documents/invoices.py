@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any, Protocol
 
-from sqlalchemy import bindparam, select
+from sqlalchemy import bindparam, delete, select
 from sqlalchemy.dialects import postgresql, sqlite
 
 from docmill.db.tables import documents, processed_documents
@@ -31,10 +31,19 @@ _EARLIER = (
         documents.c.sha256 != select(_ME.c.sha256).where(_ME.c.id == bindparam("me", type_=IdType())).scalar_subquery()
     )
 )
+_LEFT = (
+    delete(processed_documents)
+    .where(_FIRST.org_id == bindparam("org", type_=IdType()), _FIRST.document_id == bindparam("me", type_=IdType()))
+    .where(_FIRST.schema_name == VARIANT, _FIRST.variant == VARIANT, _FIRST.sha256 != bindparam("identity"))
+)
 _COLUMNS = [column.name for column in processed_documents.columns]
 # Whoever comes second waits for the first to commit, finds its row, and leaves it as it is.
 _CLAIMS = {
-    kind: insert(processed_documents).values({name: bindparam(name) for name in _COLUMNS}).on_conflict_do_nothing()
+    kind: insert(processed_documents)
+    .values({name: bindparam(name) for name in _COLUMNS})
+    .on_conflict_do_nothing()
+    # SQLAlchemy forgets the number of rows of an INSERT unless told to keep it.
+    .execution_options(preserve_rowcount=True)
     for kind, insert in (("postgresql", postgresql.insert), ("sqlite", sqlite.insert))
 }
 
@@ -47,8 +56,8 @@ def earlier(db: Executes, *, org_id: str, identity: str, document_id: str) -> tu
 
 def claim(
     db: Executes, kind: str, *, org_id: str, identity: str, document_id: str, job_id: str, key: str, now: datetime
-) -> None:
-    """Make this document the one that has the invoice, unless there is one; `key` is that of its extraction."""
+) -> bool:
+    """Make this document the one that has the invoice; False if there is one. `key` is that of its extraction."""
     values = {
         "org_id": org_id,
         "sha256": identity,
@@ -62,4 +71,9 @@ def claim(
         "completed_at": now,
         "expires_at": None,
     }
-    db.execute(_CLAIMS[kind], values)
+    return bool(db.execute(_CLAIMS[kind], values).rowcount)
+
+
+def leave(db: Executes, *, org_id: str, document_id: str, but: str | None) -> None:
+    """Let go of every invoice that this document had, but the one that it has now."""
+    db.execute(_LEFT, {"org": org_id, "me": document_id, "identity": but or ""})

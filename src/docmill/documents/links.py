@@ -53,7 +53,8 @@ class Links:
         if named != method:
             raise LinkRefused(f"The link is good for {named} only, not for {method}.")
         if now.timestamp() >= int(expires):
-            raise LinkRefused(f"The link expired at {datetime.fromtimestamp(int(expires), UTC):%Y-%m-%d %H:%M:%S} UTC.")
+            ended = datetime.fromtimestamp(int(expires), UTC)
+            raise LinkRefused(f"The link expired at {ended:%Y-%m-%d %H:%M:%S} UTC; ask for a new one.")
         return key
 
     def _proof(self, key: str, method: str, expires: int) -> str:

@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import wraps
-from typing import Any, ParamSpec, Self, TypeVar
+from typing import Any, ParamSpec, Self, TypeVar, assert_never
 
 from docmill.documents.faults import DamagedFile, ReaderDied
 from docmill.documents.limits import Limits
@@ -126,8 +126,10 @@ def outline(path: str, limits: Limits) -> Outline:
 
             invoice = StructuredInvoice(xml=parse_invoice(data, limits), attachment=None)
             return Outline(sha256=sha256, format=kind, page_count=0, invoice=invoice)
-        case _:
+        case Format.PNG | Format.JPEG | Format.WEBP | Format.GIF | Format.TIFF | Format.BMP:
             return _outline_image(data, kind, sha256, limits)
+        case _:
+            assert_never(kind)
 
 
 def _outline_pdf(path: str, data: bytes, sha256: str, limits: Limits) -> Outline:

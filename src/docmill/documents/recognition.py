@@ -14,6 +14,9 @@ _NARROWEST = 128
 _WIDEST = 4800
 """A longer line is squeezed: nothing that is written is a hundred times as long as high."""
 _SPACE = " "
+_MARKS = (",", ".")
+_MARK = 0.05
+"""Likelihood from which on a comma or a stop is believed that ends a line: the model is as shy of them as of spaces."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,7 @@ class Recogniser:
         self._model = model
         self._characters: list[str] = model.postprocess_op.character
         self._space = self._characters.index(_SPACE)
+        self._marks = [self._characters.index(mark) for mark in _MARKS]
         self._height = model.rec_image_shape[1]
 
     def read(self, crop: Any) -> ReadLine:
@@ -79,4 +83,13 @@ class Recogniser:
                 gap = 1.0
             found.append(Character(self._characters[code], score, min((column + 0.5) / used, 1.0), gap))
             begin = column + 1
+        if found and found[-1].text.isalnum() and begin < len(chances):
+            found += self._last_mark(chances[begin:, self._marks], begin, used)
         return ReadLine(tuple(found), float(scores.mean()))
+
+    def _last_mark(self, chances: Any, begin: int, used: float) -> list[Character]:
+        """The comma or the stop behind the last letter, if there is one."""
+        column, mark = np.unravel_index(chances.argmax(), chances.shape)
+        score = float(chances[column, mark])
+        place = min((begin + int(column) + 0.5) / used, 1.0)
+        return [Character(_MARKS[int(mark)], score, place, 0.0)] if score >= _MARK else []

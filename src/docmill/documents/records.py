@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, Row, Select, and_, case, exists, or_, select, text
-from sqlalchemy.dialects import postgresql, sqlite
 
+from docmill.db.conflicts import insert_into
 from docmill.db.tables import documents, jobs, processed_documents
 from docmill.db.tables.jobs import LIVE
 from docmill.model.documents import DocumentStatus
@@ -102,8 +102,8 @@ def insert_new(connection: Connection, records: Sequence[DocumentRecord]) -> Non
     """Store new documents; one that its run has taken in before is left as it is."""
     if not records:
         return
-    insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
-    connection.execute(insert(documents).on_conflict_do_nothing(), [row_of(record) for record in records])
+    new = insert_into(connection, documents).on_conflict_do_nothing()
+    connection.execute(new, [row_of(record) for record in records])
 
 
 KEY = ("org_id", "sha256", "schema_name", "schema_version", "variant")

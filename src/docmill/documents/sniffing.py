@@ -1,5 +1,7 @@
 """What kind of file this is, by its content: nine formats with signatures of their own. The name is never asked."""
 
+from pathlib import Path
+
 from docmill.documents.faults import EmptyFile, UnsupportedFile
 from docmill.documents.reading import Format
 
@@ -22,6 +24,8 @@ _XML_STARTS = (b"<?xml", b"<", b"\xef\xbb\xbf<", b"\xff\xfe<\x00", b"\xfe\xff\x0
 _HTML_STARTS = ("<!doctype html", "<html", "<head", "<body", "<script")
 
 _ZIP = b"PK\x03\x04"
+_CONTAINER = b"META-INF/container.xml"
+_HEAD = 1 << 16
 _ARCHIVES = (_ZIP, b"PK\x05\x06", b"PK\x07\x08", b"\x1f\x8b", b"7z\xbc\xaf", b"Rar!")
 _WHAT_IT_IS: tuple[tuple[bytes, str], ...] = (
     (b"PK\x03\x04", "a zip archive that is not an EPUB"),
@@ -41,7 +45,7 @@ SUPPORTED = "PDF, PNG, JPEG, WebP, GIF, TIFF, BMP, EPUB and e-invoice XML (UBL, 
 
 
 def sniff(data: bytes) -> Format:
-    """The format of these bytes (the whole file); refuses what is read by nobody here."""
+    """The format of a file that begins so; refuses what is read by nobody here."""
     if not data:
         raise EmptyFile("The file is empty. Upload it again; perhaps the transfer was cut off.")
     for signature, kind in _SIGNATURES:
@@ -62,6 +66,23 @@ def sniff(data: bytes) -> Format:
     raise UnsupportedFile(f"This is {_described(data)}. Docmill reads {SUPPORTED}; convert the file to one of them.")
 
 
+def sniff_file(file: Path) -> Format:
+    """The same of a file, however large it is: a part of it is held at a time."""
+    with file.open("rb") as stream:
+        head = stream.read(_HEAD)
+        try:
+            return sniff(head)
+        except UnsupportedFile:
+            if not head.startswith(_ZIP):
+                raise
+            # An archive that keeps the names of its entries further behind.
+            kept = head
+            while more := stream.read(_HEAD):
+                if _CONTAINER in (kept := kept[-len(_CONTAINER) :] + more):
+                    return Format.EPUB
+            raise
+
+
 def _is_bmp(data: bytes) -> bool:
     """BM alone would be a poor signature: the size of the header behind it must be one that exists."""
     header = int.from_bytes(data[14:18], "little")
@@ -73,7 +94,7 @@ def _is_epub(data: bytes) -> bool:
 
     Names stand uncompressed in an archive, so there is no need to open it (and nothing to be bombed by).
     """
-    return data[30:58] == b"mimetypeapplication/epub+zip" or b"META-INF/container.xml" in data
+    return data[30:58] == b"mimetypeapplication/epub+zip" or _CONTAINER in data
 
 
 def _is_xml(data: bytes) -> bool:

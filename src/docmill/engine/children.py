@@ -6,6 +6,7 @@ takes longer than its wall limit. Functions are named by module and qualified na
 
 import asyncio
 import contextlib
+import gc
 import math
 import os
 import pickle
@@ -27,6 +28,9 @@ from docmill.model.errors import DocmillError, PermanentError, RetryableError
 
 _HEADER = struct.Struct("<Q")
 _MAX_MESSAGE = 1 << 31
+_GC_THRESHOLD = (50_000, 20, 20)
+"""In a child: a document makes tens of thousands of small records that live as long as its task. To walk them after
+every 700, as is the default, takes a sixth of the time; memory is limited all the same."""
 
 
 class ChildDied(RetryableError):
@@ -45,7 +49,8 @@ class ChildTimedOut(RetryableError):
 class ChildSettings:
     """Limits of one child."""
 
-    count: int = os.cpu_count() or 1
+    count: int = (os.cpu_count() or 1) + 1
+    """One more than there are cores: a child waits for the disk whenever it has made something that is to last."""
     memory_mb: int = 2048
     cpu_seconds: int = 600
     """Of one task, however many the child has done before."""
@@ -260,6 +265,7 @@ def _serve() -> None:
     # Sent to the whole group: the worker drains, and its children go on until it ends them.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
+    gc.set_threshold(*_GC_THRESHOLD)
     tasks, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     # Whatever the work prints must not end up among the answers.
     os.dup2(2, 1)

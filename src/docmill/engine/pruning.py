@@ -5,7 +5,7 @@ brought about has not finished, and while its batch has not. Records of model ca
 """
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -69,9 +69,18 @@ def count_prunable(
 
 
 def prune(
-    store: Store, before: datetime, statuses: Iterable[JobStatus], limit: int, org_id: str | None = None
+    store: Store,
+    before: datetime,
+    statuses: Iterable[JobStatus],
+    limit: int,
+    org_id: str | None = None,
+    *,
+    also: Callable[[Connection], None] | None = None,
 ) -> Pruned:
-    """Delete at most one transaction's worth of jobs. What somebody holds is passed over, not waited for."""
+    """Delete at most one transaction's worth of jobs. What somebody holds is passed over, not waited for.
+
+    `also` is done at the end of the transaction, unless there was nothing to delete.
+    """
     query = prunable(before, statuses, org_id).limit(min(limit, BATCH))
     with store.session.write() as connection:
         # Read again under the lock by PostgreSQL itself: a job that was retried meanwhile is no longer finished.
@@ -79,14 +88,20 @@ def prune(
         ids = [row.id for row in rows]
         if not ids:
             return Pruned()
-        for table in (step_parts, job_events, callbacks, job_steps):
-            connection.execute(delete(table).where(table.c.job_id.in_(ids)))
-        # One that was opened this moment stays, for a person to see.
-        connection.execute(delete(issues).where(issues.c.job_id.in_(ids), issues.c.status != IssueStatus.OPEN.value))
-        connection.execute(delete(jobs).where(jobs.c.id.in_(ids)))
-        return Pruned(
-            jobs=len(ids), batches=_prune_batches(connection, sorted({row.batch_id for row in rows} - {None}))
-        )
+        delete_jobs(connection, ids)
+        emptied = _prune_batches(connection, sorted({row.batch_id for row in rows} - {None}))
+        if also is not None:
+            also(connection)
+        return Pruned(jobs=len(ids), batches=emptied)
+
+
+def delete_jobs(connection: Connection, ids: Sequence[str]) -> None:
+    """Finished jobs that are locked, with all that belongs to them. Whoever still works on one reports to nobody."""
+    for table in (step_parts, job_events, callbacks, job_steps):
+        connection.execute(delete(table).where(table.c.job_id.in_(ids)))
+    # One that was opened this moment stays, for a person to see.
+    connection.execute(delete(issues).where(issues.c.job_id.in_(ids), issues.c.status != IssueStatus.OPEN.value))
+    connection.execute(delete(jobs).where(jobs.c.id.in_(ids)))
 
 
 class Pruner:

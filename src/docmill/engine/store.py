@@ -3,7 +3,9 @@
 Lanes, sweeper and services share this door; `transaction` does the work behind it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+
+from sqlalchemy import Connection
 
 from docmill.db.database import Session
 from docmill.engine.batch import Batch, Outcome
@@ -16,6 +18,8 @@ from docmill.templates.document import plan_from_document
 from docmill.templates.plan import Plan
 
 _CACHE_SIZE = 20_000
+Also = Callable[[Connection, Outcome], None]
+"""What somebody else writes in the transaction of a commit, told what that does."""
 
 
 class PlanSource:
@@ -45,15 +49,21 @@ class Store:
         self.sql = hot_sql(session)
         self._known: dict[str, KnownJob] = {}
 
-    def commit(self, batch: Batch) -> Outcome:
-        """Do the whole batch in one transaction.
+    def commit(self, batch: Batch, also: Also | None = None) -> Outcome:
+        """Do the whole batch in one transaction; `also` at its end, which costs a few more ways to the server.
 
         Raises what the driver raises; then nothing was done, or (a commit whose answer was lost) all of it.
         """
-        with self.session.writing(), self.sql.transaction():
-            transaction = self.begin()
-            outcome = transaction.run(batch)
-            failpoint("commit.inside")
+        transaction = self.begin()
+        if also is None:
+            with self.session.writing(), self.sql.transaction():
+                outcome = transaction.run(batch)
+                failpoint("commit.inside")
+        else:
+            with self.session.write() as connection:
+                outcome = transaction.run(batch)
+                also(connection, outcome)
+                failpoint("commit.inside")
         self.remember(transaction.known())
         failpoint("commit.after")
         return outcome

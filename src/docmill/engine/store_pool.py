@@ -9,7 +9,7 @@ from typing import TypeVar
 from docmill.db.database import Database, is_collision, is_connection_lost, is_transient, unavailable
 from docmill.db.standing import Standing
 from docmill.engine.batch import Batch, Outcome
-from docmill.engine.store import PlanSource, Store
+from docmill.engine.store import Also, PlanSource, Store
 from docmill.model.errors import DatabaseUnavailable
 
 T = TypeVar("T")
@@ -34,11 +34,14 @@ class StorePool:
         view._database = database
         return view
 
-    def commit(self, batch: Batch, *, again: Batch | None = None) -> Outcome:
-        """Commit the batch. `again` is what to do instead when it has to be done once more (see `Batch.check`)."""
+    def commit(self, batch: Batch, *, again: Batch | None = None, also: Also | None = None) -> Outcome:
+        """Commit the batch. `again` is what to do instead when it has to be done once more (see `Batch.check`).
+
+        `also` writes what belongs to it, in the same transaction: as often as it is tried, by what came of it then.
+        """
         if again is None:
-            return self.work(lambda store: store.commit(batch))
-        return self.work(lambda store: store.commit(batch), again=lambda store: store.commit(again))
+            return self.work(lambda store: store.commit(batch, also))
+        return self.work(lambda store: store.commit(batch, also), again=lambda store: store.commit(again, also))
 
     def work(self, work: Callable[[Store], T], *, again: Callable[[Store], T] | None = None) -> T:
         """Do the work, which is one transaction, until it succeeds; `again`, if given, after the first attempt."""

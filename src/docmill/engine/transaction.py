@@ -19,6 +19,7 @@ from docmill.engine.issues import NewIssue, write_issues
 from docmill.engine.locked import KnownJob, LockedJob, queue_of
 from docmill.engine.resubmission import check_same
 from docmill.engine.rooms import Rooms, in_turn
+from docmill.engine.skipping import skip_ruled_out
 from docmill.engine.sql.rows import HotSql, PartWrite, StepWrite
 from docmill.engine.state import JobState, StepState
 from docmill.engine.submitting import active_jobs, entity_key, planned
@@ -243,6 +244,7 @@ class Transaction:
         if batch.reserve is None or batch.worker is None:
             return started
         for job in self._jobs.values():
+            skip_ruled_out(job, batch.worker, self.now)
             for position in list(job.fresh()):
                 step = job.state.steps[position]
                 due = step.due_at is None or step.due_at <= self.now

@@ -67,6 +67,8 @@ EXPECTED: Mapping[str, float] = {
     "numbered": -0.2,
     "last_stop": -0.5,
     "either": -0.5,
+    "shared": -0.1,
+    "unlike": -0.5,
     "settled": 0.2,
     "unsettled": -0.1,
     "cents": 0.2,

@@ -166,11 +166,30 @@ def confidence(found: FieldValue, *, schema: str, name: str, calibration: Calibr
     return max(0.0, min(1.0, stated))
 
 
-def calibrated(extraction: Extraction, *, required: Iterable[str], calibration: Calibration) -> Extraction:
-    """The extraction with the confidence of every value and of the whole."""
+def calibrated(
+    extraction: Extraction,
+    *,
+    required: Iterable[str],
+    calibration: Calibration,
+    known_as: Mapping[str, tuple[str, str]] | None = None,
+) -> Extraction:
+    """The extraction with the confidence of every value and of the whole.
+
+    `known_as`: by its name, the schema and the field by whose calibration a field is judged instead of its own.
+    """
+
+    known: dict[tuple[object, ...], float] = {}
 
     def sure(name: str, found: FieldValue) -> FieldValue:
-        return found.sure(confidence(found, schema=extraction.schema, name=name, calibration=calibration))
+        # The cells of a column mostly have the same to say for themselves.
+        said = (name, found.reader, found.grounded, found.confidence, found.passed, found.failed)
+        key = (*said, *found.signals.items())
+        stated = known.get(key)
+        if stated is None:
+            schema, field = (known_as or {}).get(name, (extraction.schema, name))
+            stated = confidence(found, schema=schema, name=field, calibration=calibration)
+            known[key] = stated
+        return found.sure(stated)
 
     fields = {name: sure(name, found) for name, found in extraction.fields.items()}
     rows = {

@@ -1,7 +1,8 @@
 """The one chain that every document goes through: type, schema, reader, checks, confidence.
 
 An e-invoice is read from its XML; receipts and invoices by the learned local reader; any other schema by the labels it
-names. What a model read comes in at `finish`, so that checks and confidence are the same for all.
+names, with the help of the learned reader for fields that invoices and receipts have too. What a model read comes in at
+`finish`, so that checks and confidence are the same for all.
 """
 
 from collections.abc import Mapping
@@ -16,13 +17,15 @@ from docmill.extraction.checks import check
 from docmill.extraction.classification import Classified, DocumentType, classify
 from docmill.extraction.confidence import calibrated
 from docmill.extraction.extent import edges
+from docmill.extraction.likeness import KINDS as LEARNED
+from docmill.extraction.likeness import counterparts, known_as, lent, standard
 from docmill.extraction.models import Models
 from docmill.extraction.overrides import apply_overrides
 from docmill.extraction.result import Extraction, Reader
 from docmill.extraction.schema import FieldSchema, chosen_schema
 
-LEARNED = ("receipt", "invoice")
-"""Schemas that the local reader has learned; one's own of such a name may have other fields besides."""
+_PAID = (DocumentType.INVOICE, DocumentType.CREDIT_NOTE, DocumentType.RECEIPT)
+"""Documents that the learned readers know."""
 _SURELY_OTHER = 0.8
 """Confidence from which on a document of no named type is none, whatever a reader would find in it."""
 NOTHING = "It is none of the types that are known, so nothing was extracted. Name a schema to read it all the same."
@@ -118,8 +121,25 @@ def _local(reading: Reading, schema: FieldSchema, models: Models) -> Extraction:
 
     However long the document is, no more of it is looked at than `docmill.extraction.extent` says.
     """
-    if schema.name not in LEARNED:
-        return _by_labels(reading, schema)
+    if schema.name in LEARNED and not _renamed(schema):
+        return _learned(reading, schema, models)
+    found = _by_labels(reading, schema)
+    kind = classify(reading, models.classifier)
+    name = schema.name if schema.name in LEARNED else kind.schema
+    shipped = standard(name)
+    doubtful = kind.type is DocumentType.OTHER and kind.confidence < _SURELY_OTHER
+    known = schema.name in LEARNED or kind.type in _PAID or doubtful
+    if not known or not counterparts(schema, shipped):
+        return found
+    return lent(found, _learned(reading, shipped, models), schema, shipped)
+
+
+def _renamed(schema: FieldSchema) -> bool:
+    """Whether a schema of one's own that is called like a shipped one calls fields otherwise."""
+    return any(own != there for own, there in counterparts(schema, standard(schema.name)).items())
+
+
+def _learned(reading: Reading, schema: FieldSchema, models: Models) -> Extraction:
     seen = edges(reading)
     if schema.name == "receipt":
         from docmill.extraction.local.receipts import read_receipt
@@ -163,7 +183,8 @@ def finish(
     tolerance = options.get("tolerance")
     judged = check(extraction, schema, tolerance=None if tolerance is None else Decimal(str(tolerance)))
     calibration = (models or models_in(options)).calibration
-    return calibrated(judged, required=schema.required, calibration=calibration)
+    known = known_as(judged, schema)
+    return calibrated(judged, required=schema.required, calibration=calibration, known_as=known)
 
 
 def models_in(options: Options) -> Models:

@@ -3,12 +3,13 @@
 from collections.abc import Iterator
 from datetime import date
 from decimal import Decimal
+from typing import assert_never
 
 from docmill.documents.reading import Reading
 from docmill.extraction.pages import Pages, Place
 from docmill.extraction.result import Evidence
 from docmill.extraction.values.currencies import find_currencies
-from docmill.extraction.values.kinds import DECIMALS, FieldType
+from docmill.extraction.values.kinds import FieldType
 from docmill.extraction.values.texts import bare
 
 MOST = 12
@@ -41,9 +42,9 @@ def places(value: str, kind: FieldType, pages: Pages) -> tuple[Place, ...]:
     """As `ground`, with what is written there."""
     if not value.strip():
         return ()
-    if kind in DECIMALS:
-        return _number(value, kind, pages)
     match kind:
+        case FieldType.AMOUNT | FieldType.NUMBER | FieldType.COUNT | FieldType.PERCENT:
+            return _number(value, kind, pages)
         case FieldType.DATE:
             return tuple(pages.dates.get(_day(value), ())) if _day(value) else ()
         case FieldType.TIME:
@@ -52,9 +53,11 @@ def places(value: str, kind: FieldType, pages: Pages) -> tuple[Place, ...]:
             return tuple(_currency(value, pages)) or _text(value, pages, fuzzy=False)
         case FieldType.TEXT | FieldType.ENUM:
             return _text(value, pages, fuzzy=True)
-        case _:
+        case FieldType.IDENTIFIER | FieldType.TAX_ID | FieldType.IBAN | FieldType.BIC | FieldType.BOOLEAN:
             # A code with a wrong character is another code: nothing is forgiven.
             return _text(value, pages, fuzzy=False)
+        case _:
+            assert_never(kind)
 
 
 def _day(value: str) -> date:

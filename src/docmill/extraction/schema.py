@@ -22,6 +22,9 @@ from docmill.model.errors import NotFound
 SUFFIXES = (".yaml", ".yml")
 _SHIPPED = "docmill.extraction.schemas"
 
+THRESHOLD = 0.8
+"""Confidence that is enough where a schema does not say."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
@@ -41,7 +44,7 @@ class Field:
     enum: tuple[str, ...] = ()
     minimum: Decimal | None = None
     maximum: Decimal | None = None
-    threshold: float = 0.8
+    threshold: float = THRESHOLD
     """Confidence below which a person should look at it."""
     required: bool = False
     """Without it, nobody can approve the document."""
@@ -60,7 +63,7 @@ class Table:
     labels: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
     required: bool = False
-    threshold: float = 0.8
+    threshold: float = THRESHOLD
     description: str = ""
 
 

@@ -10,7 +10,7 @@ from decimal import Decimal
 from functools import lru_cache
 
 from docmill.extraction.rules import Rule, UnknownName, names_in, parse_rule
-from docmill.extraction.schema import Field, FieldSchema, Table, content_version
+from docmill.extraction.schema import THRESHOLD, Field, FieldSchema, Table, content_version
 from docmill.extraction.values.kinds import DECIMALS, FieldType
 from docmill.model.errors import PermanentError
 from docmill.templates.faults import SHOWN, Fault, Faults, Mark
@@ -30,7 +30,6 @@ _FIELD_KEYS = (*_SHARED_KEYS, "type", "pattern", "enum", "minimum", "maximum", "
 _TABLE_KEYS = (*_SHARED_KEYS, "columns")
 _RULE_KEYS = ("holds", "tolerance", "message")
 _HALVES = re.compile("[\ud800-\udfff]")
-THRESHOLD = 0.8
 
 
 class SchemaInvalid(PermanentError):
@@ -79,7 +78,9 @@ class _Reader:
             top.require("fields", "a schema lists its fields below it")
         fields = self._fields("fields", threshold)
         tables = self._tables(threshold)
-        tolerance = self._decimal(top, "tolerance")
+        if not self._faults and not fields and not tables:
+            top.fault("fields", "missing_key", "A schema has at least one field or table, such as `total: amount`.")
+        tolerance = self._tolerance(top)
         return FieldSchema(
             name=name,
             version=content_version(plain(self._root)),
@@ -222,7 +223,7 @@ class _Reader:
                     holds=text,
                     node=tree,
                     fields=names_in(tree),
-                    tolerance=self._decimal(part, "tolerance"),
+                    tolerance=self._tolerance(part),
                     message=part.text("message", limit=500),
                 )
             )
@@ -258,6 +259,13 @@ class _Reader:
             return Decimal(str(node.value))
         part.wrong_type(node, part.at(key), "a number", "write it without quotes, as in 0.02")
         return None
+
+    def _tolerance(self, part: Fields) -> Decimal | None:
+        found = self._decimal(part, "tolerance")
+        if found is not None and found < 0:
+            part.fault("tolerance", "bad_number", f"{found} is out of range; write at least 0.")
+            return None
+        return found
 
     def _share(self, part: Fields, key: str, default: float) -> float:
         found = self._decimal(part, key)

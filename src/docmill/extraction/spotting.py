@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import assert_never
 
 from docmill.documents.reading import Box
 from docmill.extraction.pages import PageLine, Pages, Place
@@ -146,6 +147,8 @@ def _in_line(field: Field, index: int, line: PageLine, pages: Pages) -> Iterator
                     yield *word.span(), value, 0.6
         case FieldType.TEXT:
             return
+        case _:
+            assert_never(field.type)
 
 
 def _matching(pattern: str, text: str) -> Iterator[tuple[int, int, str, float]]:

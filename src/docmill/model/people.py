@@ -43,7 +43,6 @@ class Permission(StrEnum):
     WEBHOOKS_MANAGE = "webhooks.manage"
     EXPORTS_READ = "exports.read"
     CONFIG_READ = "config.read"
-    CONFIG_WRITE = "config.write"
     ANALYTICS_READ = "analytics.read"
 
 

@@ -23,11 +23,16 @@ class ReviewStatus(StrEnum):
         """Whether a person (or a setting) has had the last word."""
         return self in DECIDED
 
+    def may_become(self, other: "ReviewStatus") -> bool:
+        """Whether an item may go from here to there; to stay is no way, and always allowed."""
+        return other is self or other in REVIEW_TRANSITIONS[self]
+
 
 DECIDED = frozenset({ReviewStatus.APPROVED, ReviewStatus.CORRECTED, ReviewStatus.REJECTED})
 OPEN = tuple(status for status in ReviewStatus if status not in DECIDED)
 
 # Nothing leads away from a decision: what comes up afterwards is a new item.
+# One begins as pending, or as approved where a setting decides.
 REVIEW_TRANSITIONS: Mapping[ReviewStatus, frozenset[ReviewStatus]] = {
     ReviewStatus.PENDING: frozenset({ReviewStatus.IN_REVIEW}),
     # Back by release, expiry, postponement and reassignment.

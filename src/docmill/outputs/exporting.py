@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, assert_never
 
 from docmill.model.errors import NotFound
 from docmill.outputs.duck import named, quoted
@@ -44,8 +44,6 @@ class Choice:
     """A row for each line item instead of each document."""
     duplicates: bool = False
     """Also copies, results that a later one replaced, and documents that nothing was extracted from."""
-    org_id: str | None = None
-    """Only documents of this organisation; None: of all."""
 
 
 class Export:
@@ -60,8 +58,7 @@ class Export:
             self._check_schema(choice.schema)
 
     def _check_schema(self, name: str) -> None:
-        mine = self._of_organisation()
-        named = f"SELECT DISTINCT schema FROM documents WHERE schema IS NOT NULL AND {mine} ORDER BY 1"
+        named = "SELECT DISTINCT schema FROM documents WHERE schema IS NOT NULL ORDER BY 1"
         rows = self._connection.execute(named).fetchall()
         known = [schema for (schema,) in rows]
         if name not in known:
@@ -96,6 +93,8 @@ class Export:
                 return self._lines()
             case ExportFormat.PARQUET:
                 raise AssertionError("Parquet is not text.")
+            case _:
+                assert_never(form)
 
     def parquet(self, file: Path) -> None:
         """Write a Parquet file."""
@@ -171,11 +170,8 @@ class Export:
             f"WHERE {where} ORDER BY created_at, id, line"
         )
 
-    def _of_organisation(self) -> str:
-        return "true" if self._choice.org_id is None else f"org_id = {quoted(self._choice.org_id)}"
-
     def _where(self, *, duplicates: bool) -> str:
-        asked = [self._of_organisation()]
+        asked = []
         if self._choice.schema is not None:
             asked.append(f"schema = {quoted(self._choice.schema)}")
         if self._choice.since is not None:
@@ -183,7 +179,7 @@ class Export:
             asked.append(f"created_at >= TIMESTAMP {quoted(moment.isoformat(sep=' '))}")
         if not duplicates:
             asked.append(_COUNTED)
-        return " AND ".join(asked)
+        return " AND ".join(asked) or "true"
 
 
 def safe_text(value: str) -> str:

@@ -10,11 +10,13 @@ import hashlib
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from docmill.extraction.result import Extraction, Reader
 from docmill.extraction.schema import load_schema, shipped
+from docmill.model.documents import WITH_OUTPUTS, DocumentStatus
 from docmill.model.errors import DocmillError
 from docmill.outputs.duck import connect, quoted
 from docmill.outputs.files import put
@@ -31,6 +33,8 @@ _WORTH_KEEPING = 50
 """Fewer new files than this are read again next time."""
 _MOST_PARTS = 40
 """More larger files than this are made one."""
+_ROWS = 5000
+"""Documents without outputs in one file."""
 _TRIES = 3
 _PATH, _STAMP = "__path", "__stamp"
 DOCUMENTS = "documents"
@@ -38,8 +42,9 @@ _ERRORS = (Column("error_code"), Column("error_message"))
 FIRST = ("file_name", "status", "document_type", "current", "duplicate_of", "error_code", "error_message")
 """Columns that come before the fields; what machines need comes behind them."""
 _CURRENT = (
-    "status IN ('completed', 'duplicate') AND row_number() OVER (PARTITION BY org_id, coalesce(sha256, id), schema "
-    "ORDER BY status = 'completed' DESC, created_at DESC, id DESC) = 1"
+    f"status IN ({', '.join(quoted(status.value) for status in sorted(WITH_OUTPUTS))}) AND row_number() OVER "
+    "(PARTITION BY org_id, coalesce(sha256, id), schema "
+    f"ORDER BY status = {quoted(DocumentStatus.COMPLETED.value)} DESC, created_at DESC, id DESC) = 1"
 )
 """Of the same bytes and schema, the newest result. A copy stands for a result that lies in another folder."""
 
@@ -60,21 +65,24 @@ def gather(
     settings: OutputSettings,
     cache: Path | None,
     notice: Callable[[int], None] = lambda count: None,
-    without: Sequence[Mapping[str, object]] = (),
+    without: Callable[[], Iterable[Mapping[str, object]]] = lambda: (),
+    *,
+    org_id: str | None = None,
 ) -> "DuckDBPyConnection":
     """A database in memory whose table `documents` has a row for every Parquet file.
 
-    `current` tells which of them count: each document once for each schema. `without` are documents that have no
-    outputs, by the names of columns. `notice` hears how many files are to be read when that takes a while. NothingYet
-    if there is nothing at all.
+    `current` tells which of them count: each document once for each schema. `without` gives documents, by the names of
+    columns, that have a row even if they have no outputs; it may be asked again. `notice` hears how many files are to
+    be read when that takes a while. With an `org_id` only rows of that organisation are loaded. NothingYet if there is
+    nothing at all.
     """
     for _ in range(_TRIES - 1):
         try:
-            return _gathered(settings, cache, notice, without)
+            return _gathered(settings, cache, notice, without, org_id)
         except _Vanished:
             # Somebody else has just replaced a file, or put parts together: look again.
             continue
-    return _gathered(settings, cache, notice, without)
+    return _gathered(settings, cache, notice, without, org_id)
 
 
 class _Vanished(Exception):
@@ -85,19 +93,21 @@ def _gathered(
     settings: OutputSettings,
     cache: Path | None,
     notice: Callable[[int], None],
-    without: Sequence[Mapping[str, object]],
+    without: Callable[[], Iterable[Mapping[str, object]]],
+    org_id: str | None,
 ) -> "DuckDBPyConnection":
-    listed = _listed(settings)
-    if not listed and not without:
-        raise NothingYet(
-            f"There are no outputs under {settings.root} yet. Process documents first: docmill process FILES.",
-            root=str(settings.root),
-        )
     connection = connect()
     try:
         with tempfile.TemporaryDirectory(prefix="docmill-") as name:
-            _fill(connection, settings, cache, listed, Path(name), notice)
-            _finish(connection, without, Path(name))
+            mine = (row for row in without() if org_id is None or row["org_id"] == org_id)
+            listed, more = _listed(settings), _written(mine, Path(name, "without"))
+            if not listed and not more:
+                raise NothingYet(
+                    f"There are no outputs under {settings.root} yet. Process documents first: docmill process FILES.",
+                    root=str(settings.root),
+                )
+            _fill(connection, settings, cache, listed, Path(name), notice, org_id)
+            _finish(connection, more, Path(name))
     except BaseException:
         connection.close()
         raise
@@ -111,6 +121,7 @@ def _fill(
     listed: dict[str, str],
     workshop: Path,
     notice: Callable[[int], None],
+    org_id: str | None,
 ) -> None:
     from duckdb import IOException
 
@@ -126,7 +137,7 @@ def _fill(
         if len(_parts(kept)) > _MOST_PARTS:
             _merge(connection, kept)
         parts = [*_parts(kept), *(_parts(workshop) if target is workshop and kept != workshop else ())]
-        _load(connection, [*parts, *_prototypes(workshop / "empty")])
+        _load(connection, [*parts, *_prototypes(workshop / "empty")], org_id)
     except IOException as error:
         raise _Vanished from error
 
@@ -232,24 +243,37 @@ def _merge(connection: "DuckDBPyConnection", kept: Path) -> None:
         part.unlink(missing_ok=True)
 
 
-def _rows(parts: Sequence[Path]) -> str:
-    """What the parts say about files that are there now, once each."""
+def _rows(parts: Sequence[Path], wanted: str = "true") -> str:
+    """What the parts say about files that are there now, once each; other rows than the wanted are left there."""
     return (
-        f"SELECT parts.* FROM {_read(parts)} AS parts SEMI JOIN listed USING ({_PATH}, {_STAMP}) "
+        f"SELECT parts.* FROM (FROM {_read(parts)} WHERE {wanted}) AS parts SEMI JOIN listed USING ({_PATH}, {_STAMP}) "
         f"QUALIFY row_number() OVER (PARTITION BY {_PATH}) = 1"
     )
 
 
-def _load(connection: "DuckDBPyConnection", parts: Sequence[Path]) -> None:
-    connection.execute(f"CREATE TABLE gathered AS SELECT * EXCLUDE ({_PATH}, {_STAMP}) FROM ({_rows(parts)})")
+def _load(connection: "DuckDBPyConnection", parts: Sequence[Path], org_id: str | None) -> None:
+    mine = "true" if org_id is None else f"org_id = {quoted(org_id)}"
+    connection.execute(f"CREATE TABLE gathered AS SELECT * EXCLUDE ({_PATH}, {_STAMP}) FROM ({_rows(parts, mine)})")
     connection.execute("DROP TABLE listed")
 
 
-def _finish(connection: "DuckDBPyConnection", without: Sequence[Mapping[str, object]], workshop: Path) -> None:
+def _written(without: Iterable[Mapping[str, object]], folder: Path) -> list[Path]:
+    """Rows of documents as files, some at a time: there may be more of them than are good to hold."""
+    folder.mkdir()
+    rows = iter(without)
+    files: list[Path] = []
+    while some := list(islice(rows, _ROWS)):
+        files.append(folder / str(len(files)))
+        files[-1].write_bytes(write_rows((*FACTS, *_ERRORS), [dict(row) for row in some]))
+    return files
+
+
+def _finish(connection: "DuckDBPyConnection", without: Sequence[Path], workshop: Path) -> None:
     """The table `documents`: all of them, once each, with what people look for first."""
-    file = workshop / "without"
-    file.write_bytes(write_rows((*FACTS, *_ERRORS), [dict(row) for row in without]))
-    everything = f"SELECT * FROM gathered UNION ALL BY NAME SELECT * FROM {_read([file])} ANTI JOIN gathered USING (id)"
+    nobody = workshop / "nobody"
+    nobody.write_bytes(write_rows((*FACTS, *_ERRORS), []))
+    more = _read([nobody, *without])
+    everything = f"SELECT * FROM gathered UNION ALL BY NAME SELECT * FROM {more} ANTI JOIN gathered USING (id)"
     machine = [column.name for column in FACTS if column.name not in FIRST]
     columns = f"{', '.join(FIRST)}, * EXCLUDE ({', '.join([*FIRST, *machine, FIELDS.name])})"
     connection.execute(
@@ -263,7 +287,9 @@ def _prototypes(folder: Path) -> list[Path]:
     """Files without rows that have the columns of the shipped schemas: these are there whatever was processed."""
     folder.mkdir()
     nothing = Extraction(schema="", schema_version="", reader=Reader.LOCAL, document_type="")
-    files = []
+    # Where each row comes from is known also where there is none.
+    files = [folder / _PATH]
+    files[0].write_bytes(write_rows((Column(_PATH), Column(_STAMP)), []))
     for name in shipped():
         files.append(folder / name)
         files[-1].write_bytes(write_rows(layout_of(load_schema(name), nothing).columns, []))

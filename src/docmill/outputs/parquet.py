@@ -14,6 +14,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from enum import StrEnum
 from functools import lru_cache
+from typing import assert_never
 
 from docmill.outputs.thrift import BINARY, BOOL_FALSE, I32, I64, LIST, STRUCT, array, struct, text, zigzag
 
@@ -344,4 +345,6 @@ def _leaf(column: Column) -> bytes:
             ]
         case ColumnType.INTEGER | ColumnType.NUMBER | ColumnType.FLAG:
             pass
+        case _:
+            assert_never(column.type)
     return struct(*fields)

@@ -1,6 +1,6 @@
 """SQL over the outputs: one question, answered by DuckDB over a copy in memory that can reach nothing else."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal
@@ -42,11 +42,14 @@ class Outputs:
         cache: Path | None = None,
         notice: Callable[[int], None] = lambda count: None,
         *,
-        without: Sequence[Mapping[str, object]] = (),
+        without: Callable[[], Iterable[Mapping[str, object]]] = lambda: (),
         everything: bool = False,
+        org_id: str | None = None,
     ) -> None:
-        """`without`: documents that have no outputs; `everything`: also copies and results that were replaced."""
-        self._connection = gather(settings, cache, notice, without)
+        """`without`: gives documents that have no outputs; `everything`: also copies and results that were replaced;
+        `org_id`: only what is this organisation's.
+        """
+        self._connection = gather(settings, cache, notice, without, org_id=org_id)
         self.views: Sequence[View] = make_views(self._connection, settings.schema_folders, everything=everything)
 
     def ask(self, sql: str, *, limit: int | None = None) -> Answer:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal, InvalidOperation
-from typing import Protocol
+from typing import Protocol, assert_never
 
 from docmill.extraction.result import Extraction, FieldValue
 from docmill.outputs.layout import Layout
@@ -126,7 +126,9 @@ def typed(value: str, kind: ColumnType) -> object:
                 return date.fromisoformat(value)
             case ColumnType.FLAG:
                 return {"true": True, "false": False}.get(value)
-            case _:
+            case ColumnType.TEXT | ColumnType.NUMBER | ColumnType.MOMENT:
                 return value
+            case _:
+                assert_never(kind)
     except (ValueError, InvalidOperation):
         return None

@@ -12,14 +12,16 @@ from typing import Any, NamedTuple
 
 import orjson
 from sqlalchemy import Connection, LargeBinary, Row, bindparam, insert, select, text, update
-from sqlalchemy.dialects import postgresql, sqlite
 
+from docmill.db.conflicts import insert_into
 from docmill.db.tables import audit_heads, audit_log
 from docmill.db.types import IdType, iso
 from docmill.model.people import Principal
 
 START = bytes(32)
 """What the first entry is hashed with."""
+ORGANISATION = "organisation"
+"""What an entry is about that is about many things of an organisation, or itself."""
 Data = Mapping[str, Any]
 
 _OF_ORG = audit_heads.c.org_id == bindparam("the_org", type_=IdType())
@@ -116,19 +118,7 @@ def record_all(connection: Connection, principal: Principal, deeds: Sequence[Dee
 class AuditTrail:
     """`review.recording.Recorder` that writes to the audit log."""
 
-    def record(
-        self,
-        connection: Connection,
-        principal: Principal,
-        action: str,
-        subject: tuple[str, str],
-        before: Data | None,
-        after: Data | None,
-        now: datetime,
-    ) -> None:
-        record(connection, principal, action, subject, before, after, now=now)
-
-    def record_all(self, connection: Connection, principal: Principal, deeds: Sequence[Deed], now: datetime) -> None:
+    def record(self, connection: Connection, principal: Principal, deeds: Sequence[Deed], now: datetime) -> None:
         record_all(connection, principal, deeds, now=now)
 
 
@@ -161,8 +151,7 @@ def _head(connection: Connection, org_id: str) -> tuple[int, bytes]:
     """The number of the last entry, and the hash to chain to. The row's lock makes the order."""
     row = connection.execute(_LOCK_HEAD, {"the_org": org_id}).one_or_none()
     if row is None:
-        insert_head = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
-        start = insert_head(audit_heads).values(org_id=org_id, number=0, hash=START)
+        start = insert_into(connection, audit_heads).values(org_id=org_id, number=0, hash=START)
         connection.execute(start.on_conflict_do_nothing())
         row = connection.execute(_LOCK_HEAD, {"the_org": org_id}).one()
     return row.number, bytes(row.hash)

@@ -4,8 +4,8 @@ import hashlib
 from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, case, delete, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 
+from docmill.db.conflicts import insert_into
 from docmill.db.tables import sign_in_limits
 from docmill.model.errors import DocmillError
 
@@ -29,11 +29,10 @@ def count(connection: Connection, email: str, address: str | None, now: datetime
     limits = {_name("email", email): BY_EMAIL}
     if address is not None:
         limits[_name("address", address)] = BY_ADDRESS
-    insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
     for name, most in sorted(limits.items()):
         fresh = sign_in_limits.c.until <= now
         counted = (
-            insert(sign_in_limits)
+            insert_into(connection, sign_in_limits)
             .values(name=name, failures=1, until=now + WINDOW)
             .on_conflict_do_update(
                 index_elements=["name"],

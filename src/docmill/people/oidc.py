@@ -170,11 +170,15 @@ class IdentityProvider:
         if key is None and not name and len(self._keys) == 1:
             (key,) = self._keys.values()
         if key is None or key.get("use", "sig") != "sig":
-            raise IdentityRefused("The identity provider's answer is signed with a key that it does not publish.")
+            raise IdentityRefused(
+                "The identity provider's answer is signed with a key that it does not publish. Sign in again."
+            )
         try:
             return jwt.PyJWK(key, algorithm=header["alg"]).key
         except jwt.PyJWTError as error:
-            raise IdentityRefused("The identity provider's key does not fit what it is used for.") from error
+            raise IdentityRefused(
+                "The identity provider's key does not fit what it is used for. Sign in again."
+            ) from error
 
     def _discovered(self) -> Mapping[str, str]:
         if self._places is None:
@@ -196,7 +200,9 @@ def _identity(claims: Mapping[str, Any]) -> Identity:
     email = claims.get("email")
     # Providers let people write down any address; only one that was proven says who they are here.
     if not isinstance(email, str) or claims.get("email_verified") not in (True, "true"):
-        raise IdentityRefused("The identity provider does not vouch for an email address of yours.")
+        raise IdentityRefused(
+            "The identity provider does not vouch for an email address of yours. Confirm one there, and sign in again."
+        )
     name = claims.get("name")
     return Identity(
         subject=str(claims["sub"]),

@@ -145,8 +145,14 @@ class Prompts:
                 connection.execute(insert(prompts).values(values))
             elif description is not None and description != newest.description:
                 connection.execute(update(prompts).where(prompts.c.id == newest.id).values(description=description))
-            row = connection.execute(_newest(self._org_id, name)).one()
-        return Stored(prompt=_record(PromptVersion, row), new=new)
+            stored = _record(PromptVersion, connection.execute(_newest(self._org_id, name)).one())
+            before = None if newest is None else _record(PromptVersion, newest)
+            if stored != before:
+                self._changed(connection, before, stored)
+        return Stored(prompt=stored, new=new)
+
+    def _changed(self, connection: Connection, before: PromptVersion | None, after: PromptVersion) -> None:
+        """Called inside the transaction with what the newest version was, and is: for who writes that down."""
 
     def get(self, reference: str, version: int | None = None) -> Prompt:
         """The version with this id, or the newest (or the one asked for) of this name."""
@@ -200,7 +206,7 @@ class Prompts:
         """What changed between two versions: by default between the newest and the one before it."""
         after = self.get(name, new)
         if old is None and after.version == 1:
-            raise InvalidInput(f"The prompt {name!r} has no version before 1; say which two to compare.")
+            raise InvalidInput(f"The prompt {name!r} has no version before 1; say which two to compare.", field="old")
         before = self.get(name, after.version - 1 if old is None else old)
         labels = {"old_label": f"{name}@{before.version}", "new_label": f"{name}@{after.version}"}
         return Difference(old=before, new=after, text=difference(before.text, after.text, **labels))
@@ -232,7 +238,7 @@ def find_prompt(connection: Connection, org_id: str, reference: str, version: in
     canonical = reference.lower()
     if is_id(canonical):
         if version is not None:
-            raise InvalidInput("The id of a prompt names one version already; leave the version out.")
+            raise InvalidInput("The id of a prompt names one version already; leave the version out.", field="version")
         query = select(*_COLUMNS, prompts.c.text).where(prompts.c.id == canonical, _visible(org_id))
     else:
         query = newest_by_name(org_id, reference)
@@ -258,15 +264,18 @@ def check_name(name: str) -> None:
     if not _NAME.fullmatch(name) or len(name) > LONGEST_NAME:
         raise InvalidInput(
             f"{name[:LONGEST_NAME]!r} cannot be the name of a prompt; use 1 to {LONGEST_NAME} letters, digits, "
-            "'_', '.' and '-', beginning with a letter, a digit or '_'."
+            "'_', '.' and '-', beginning with a letter, a digit or '_'.",
+            field="name",
         )
     if is_id(name.lower()):
-        raise InvalidInput(f"{name!r} looks like the id of a prompt; choose a name that does not.")
+        raise InvalidInput(f"{name!r} looks like the id of a prompt; choose a name that does not.", field="name")
 
 
 def _check_description(description: str) -> None:
     if len(description) > LONGEST_DESCRIPTION or not description.isprintable():
-        raise InvalidInput(f"A description is one line of at most {LONGEST_DESCRIPTION} characters; shorten it.")
+        raise InvalidInput(
+            f"A description is one line of at most {LONGEST_DESCRIPTION} characters; shorten it.", field="description"
+        )
 
 
 _COLUMNS = [prompts.c[name] for name in ("org_id", *PromptVersion.__dataclass_fields__) if name != "shared"]

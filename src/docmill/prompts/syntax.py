@@ -105,7 +105,7 @@ class PromptInvalid(InvalidInput):
         if len(faults) > SHOWN:
             lines.append(f"… and {len(faults) - SHOWN} more; mend these first.")
         message = lines[0] if len(lines) == 1 else "\n  ".join([f"{len(faults)} faults.", *lines])
-        super().__init__(f"{name}: {message}", name=name, faults=[asdict(fault) for fault in faults])
+        super().__init__(f"{name}: {message}", field="text", name=name, faults=[asdict(fault) for fault in faults])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from typing import Any
 from docmill.extraction.checks import REQUIRED, check
 from docmill.extraction.locking import CHECKED_BY_A_PERSON, with_locked
 from docmill.extraction.result import Extraction, FieldValue
-from docmill.extraction.schema import Field, FieldSchema
+from docmill.extraction.schema import THRESHOLD, Field, FieldSchema
 from docmill.extraction.values.amounts import format_amount
 from docmill.extraction.values.canonical import canonical, is_canonical
 from docmill.extraction.values.kinds import FieldType
@@ -45,13 +45,15 @@ class Editor:
         """Give a field or cell a value; one that was not found is added."""
         name, row_index, column = self._place(path)
         if row_index is not None and not column:
-            raise InvalidInput(f"{path} is a row; name one of its cells, such as {path}.{self._a_column(name)}.")
+            raise InvalidInput(
+                f"{path} is a row; name one of its cells, such as {path}.{self._a_column(name)}.", field="body.path"
+            )
         old = self._row(path)
         value = self._value(name, column, path, text)
         if old is None:
             self._check_next_row(name, row_index)
             field = self._field(name, column)
-            fresh = missing_row(path, len(self.rows), threshold=0.8 if field is None else field.threshold)
+            fresh = missing_row(path, len(self.rows), threshold=THRESHOLD if field is None else field.threshold)
             return Change(path=path, action="add", before=None, after=self._decided(fresh, value, FieldState.ADDED))
         if old.extracted is None:
             state = FieldState.ADDED
@@ -67,7 +69,7 @@ class Editor:
         else:
             chosen = [row for row in self.rows if row.path == path]
         if not chosen:
-            raise NotFound(f"There is nothing at {path} to clear.", path=path)
+            raise NotFound(f"There is nothing at {path} to clear; name a field that the item shows.", path=path)
         return [
             Change(path=row.path, action="clear", before=row, after=self._decided(row, None, FieldState.CLEARED))
             for row in chosen
@@ -135,7 +137,9 @@ class Editor:
         try:
             name, row_index, column = parse_path(path)
         except ValueError:
-            raise InvalidInput(f"{path!r} names no field; write total, or line_items[0].amount.", path=path) from None
+            raise InvalidInput(
+                f"{path!r} names no field; write total, or line_items[0].amount.", field="body.path", path=path
+            ) from None
         if row_index is not None and name in self.cut:
             raise TableTooLong(
                 f"{name} has more rows than can be corrected here; correct the document and process it again.",
@@ -150,7 +154,7 @@ class Editor:
                 listed = ", ".join((*self.schema.fields, *(f"{name}[N]" for name in self.schema.tables)))
                 raise NotFound(f"The schema {self.schema.name} has no {path}. Known: {listed}.", path=path)
         elif not known:
-            raise NotFound(f"The document has no {path}.", path=path)
+            raise NotFound(f"The document has no {path}; name a field that the item shows.", path=path)
         return name, row_index, column
 
     def _a_column(self, name: str) -> str:
@@ -162,7 +166,7 @@ class Editor:
         rows = {row.row_index for row in self.rows if row.name == name and row.row_index is not None}
         following = max((number for number in rows if number is not None), default=-1) + 1
         if row_index > following:
-            raise InvalidInput(f"{name} has {following} rows; the next one is {name}[{following}].")
+            raise InvalidInput(f"{name} has {following} rows; the next one is {name}[{following}].", field="body.path")
 
     def _field(self, name: str, column: str) -> Field | None:
         if self.schema is None:
@@ -174,11 +178,17 @@ class Editor:
 
     def _value(self, name: str, column: str, path: str, text: str) -> str:
         if len(text) > MOST_TEXT:
-            raise InvalidInput(f"The value has {len(text):,} characters; {MOST_TEXT:,} are allowed.", path=path)
+            raise InvalidInput(
+                f"The value has {len(text):,} characters; {MOST_TEXT:,} are allowed.", field="value", path=path
+            )
         if "\0" in text or any(0xD800 <= ord(char) < 0xE000 for char in text):
-            raise InvalidInput("The value is not valid text: it holds a NUL or half a character.", path=path)
+            raise InvalidInput(
+                "The value is not valid text: it holds a NUL or half a character.", field="value", path=path
+            )
         if not text.strip():
-            raise InvalidInput(f"{path} cannot be empty; clear it if the document has no such value.", path=path)
+            raise InvalidInput(
+                f"{path} cannot be empty; clear it if the document has no such value.", field="value", path=path
+            )
         field = self._field(name, column)
         if field is None:
             return text.strip()
@@ -186,22 +196,24 @@ class Editor:
             return format_amount(Decimal(text)) if field.type is FieldType.AMOUNT else text
         value = canonical(field.type, text, words=field.enum)
         if value is None:
-            example = _EXAMPLES.get(field.type.value, ", ".join(field.enum) or "text")
-            raise InvalidInput(f"{path}: {text[:80]!r} is no {field.type}; write it as {example}.", path=path)
+            example = _EXAMPLES.get(field.type, ", ".join(field.enum) or "text")
+            raise InvalidInput(
+                f"{path}: {text[:80]!r} is no {field.type}; write it as {example}.", field="value", path=path
+            )
         return value
 
 
 _EXAMPLES = {
-    "amount": "1234.50",
-    "number": "2.5",
-    "count": "3",
-    "percent": "19",
-    "date": "2026-11-16",
-    "time": "14:05",
-    "currency": "EUR",
-    "iban": "DE89370400440532013000",
-    "bic": "DEUTDEFF",
-    "boolean": "true or false",
+    FieldType.AMOUNT: "1234.50",
+    FieldType.NUMBER: "2.5",
+    FieldType.COUNT: "3",
+    FieldType.PERCENT: "19",
+    FieldType.DATE: "2026-11-16",
+    FieldType.TIME: "14:05",
+    FieldType.CURRENCY: "EUR",
+    FieldType.IBAN: "DE89370400440532013000",
+    FieldType.BIC: "DEUTDEFF",
+    FieldType.BOOLEAN: "true or false",
 }
 
 

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from docmill.extraction.checks import REQUIRED
 from docmill.extraction.result import Extraction, FieldValue
-from docmill.extraction.schema import FieldSchema
+from docmill.extraction.schema import THRESHOLD, FieldSchema
 from docmill.extraction.values.kinds import FieldType
 from docmill.model.review import FieldState
 from docmill.review.priority import complexity_of, value_of
@@ -89,13 +89,13 @@ class Found:
         }
 
 
-def found_in(extraction: Extraction, schema: FieldSchema | None, *, most: int = MOST_FIELDS) -> Found:
-    """The rows of an extraction; without its schema, nothing is required and 0.8 is sure enough."""
+def found_in(extraction: Extraction, schema: FieldSchema | None) -> Found:
+    """The rows of an extraction; without its schema, nothing is required and `THRESHOLD` is sure enough."""
     rows = [*_scalars(extraction, schema)]
     cut = []
     for table, lines in extraction.rows.items():
         for number, line in enumerate(lines):
-            if len(rows) + len(line) > most:
+            if len(rows) + len(line) > MOST_FIELDS:
                 cut.append(table)
                 break
             rows += _cells(table, number, line, schema, len(rows))
@@ -113,7 +113,7 @@ def _scalars(extraction: Extraction, schema: FieldSchema | None) -> Iterator[Fie
     position = 0
     for name, found in extraction.fields.items():
         field = None if schema is None else schema.fields.get(name)
-        threshold, required = (0.8, False) if field is None else (field.threshold, field.required)
+        threshold, required = (THRESHOLD, False) if field is None else (field.threshold, field.required)
         yield _row(name, position, found, threshold=threshold, required=required)
         position += 1
     for name in () if schema is None else schema.required:
@@ -122,7 +122,7 @@ def _scalars(extraction: Extraction, schema: FieldSchema | None) -> Iterator[Fie
             position += 1
 
 
-def missing_row(path: str, position: int, *, required: bool = False, threshold: float = 0.8) -> FieldRow:
+def missing_row(path: str, position: int, *, required: bool = False, threshold: float = THRESHOLD) -> FieldRow:
     """The row of a field or cell that was not found."""
     name, row_index, column = parse_path(path)
     details = {"raw": None, "evidence": [], "passed": [], "failed": [REQUIRED] if required else [], "alternatives": []}
@@ -154,7 +154,7 @@ def _cells(
     known = None if schema is None else schema.tables.get(table)
     for place, (column, found) in enumerate(line.items(), start=position):
         field = None if known is None else known.columns.get(column)
-        threshold = 0.8 if field is None else field.threshold
+        threshold = THRESHOLD if field is None else field.threshold
         required = field is not None and field.required
         yield _row(f"{table}[{number}].{column}", place, found, threshold=threshold, required=required)
 

@@ -67,6 +67,8 @@ class Settled:
     resumed: Sequence[str] = ()
     at_risk: Sequence[str] = ()
     overdue: Sequence[str] = ()
+    unwarned: Sequence[str] = ()
+    """Of those that are overdue, the ones that nobody had marked as at risk before."""
 
 
 def _passed(now: Any) -> tuple[Any, Any, Any]:
@@ -103,6 +105,7 @@ DUE_ORGS = union_all(*(select(_C.org_id).where(condition) for condition in (_EXP
 _ANYTHING = select(_anything(_NOW))
 # One way to the server instead of two; its clock stands still within a transaction.
 LOOK = select(func.now().label("moment"), _anything(func.now()).label("due"))
+_UNWARNED = select(_C.id).where(_TIMED, _C.due_at <= _NOW, _C.org_id == _ORG, _C.sla_state == SlaState.ON_TRACK.value)
 _HELD = select(_C.id, _C.claimed_by).where(_EXPIRED, _C.org_id == _ORG)
 _EXPIRE = _settling(
     _EXPIRED, status=ReviewStatus.PENDING.value, version=_C.version + 1, updated_at=_C.claim_expires_at, **NOBODY
@@ -132,8 +135,10 @@ def settle(db: Executes, org_id: str, now: datetime) -> Settled:
     about = {"org": org_id, "now": now}
     held = {row.id: row.claimed_by for row in db.execute(_HELD, about)}
     expired = {item: held.get(item, "") for item in db.execute(_EXPIRE, about).scalars()}
+    on_track = frozenset(db.execute(_UNWARNED, about).scalars())
     resumed, overdue, at_risk = (tuple(db.execute(each, about).scalars()) for each in (_RESUME, _PASS, _WARN))
-    return Settled(expired=expired, resumed=resumed, overdue=overdue, at_risk=at_risk)
+    unwarned = tuple(item for item in overdue if item in on_track)
+    return Settled(expired=expired, resumed=resumed, overdue=overdue, at_risk=at_risk, unwarned=unwarned)
 
 
 def _classes(condition: Any, *wanted: Any, name: str = "classes") -> Select[Any]:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Double, String, case, cast, extract, func, select
+from sqlalchemy import ColumnElement, Connection, Double, String, case, cast, extract, func, or_, select
 
 from docmill.ai.budget import Span, begins
-from docmill.ai.clock import Clock, database_clock
+from docmill.db.clock import database_now
 from docmill.db.database import Database
 from docmill.db.tables import documents, extracted_fields, job_steps, jobs, review_items, templates
 from docmill.extraction.reliability import BINS, Slice
@@ -24,6 +24,8 @@ from docmill.model.statuses import JobStatus, StepStatus
 MOST_DAYS = 366
 _REVIEWED = [ReviewStatus.APPROVED.value, ReviewStatus.CORRECTED.value]
 _CHANGED = [state.value for state in CHANGED]
+# What a person has decided needs no look any more: at the approval, that alone would tell of neglect.
+_LOOKED_AT = or_(extracted_fields.c.needs_review, extracted_fields.c.state != FieldState.EXTRACTED.value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +61,7 @@ class FieldRates:
     field: str
     count: int
     reviewed_rate: float
-    """The part that was shown to a person as needing a look."""
+    """The part that needed a look, or that a person decided."""
     corrected_rate: float
     """The part that a person changed, added or took away."""
 
@@ -77,10 +79,9 @@ class Reliability:
 class Analytics:
     """Looks over what one organisation's work left behind."""
 
-    def __init__(self, database: Database, org_id: str = DEFAULT_ORG, *, clock: Clock = database_clock) -> None:
+    def __init__(self, database: Database, org_id: str = DEFAULT_ORG) -> None:
         self._database = database.scoped(org_id)
         self._org_id = org_id
-        self._clock = clock
 
     def throughput(self, *, days: int) -> Sequence[DayCount]:
         """Each of the last so many days, today included, those without any work too."""
@@ -167,7 +168,7 @@ class Analytics:
                 review_items.c.schema_name,
                 name,
                 func.count().label("n"),
-                func.sum(_one_if(extracted_fields.c.needs_review)).label("reviewed"),
+                func.sum(_one_if(_LOOKED_AT)).label("reviewed"),
                 func.sum(_one_if(extracted_fields.c.state.in_(_CHANGED))).label("corrected"),
             )
             .group_by(review_items.c.schema_name, name)
@@ -232,7 +233,7 @@ class Analytics:
     def _since(self, connection: Connection, days: int) -> datetime:
         if not 1 <= days <= MOST_DAYS:
             raise InvalidInput(f"Days are 1 to {MOST_DAYS}, not {days}.", field="days")
-        return begins(Span.DAY, self._clock(connection)) - timedelta(days=days - 1)
+        return begins(Span.DAY, database_now(connection)) - timedelta(days=days - 1)
 
     def _by_day(
         self, connection: Connection, moment: Any, table: Any, since: datetime, statuses: Sequence[str]

@@ -7,10 +7,10 @@ from sqlalchemy import func, select
 
 from docmill.db.database import Database
 from docmill.db.tables import audit_log
-from docmill.model.errors import Forbidden
 from docmill.model.ids import DEFAULT_ORG
 from docmill.model.people import Permission, Principal
 from docmill.people.audit import AuditEntry, AuditFault, entry, faults
+from docmill.services.acting import OrgService
 
 _PAGE = 1000
 
@@ -23,7 +23,7 @@ class Verified:
     faults: tuple[AuditFault, ...]
 
 
-class Audit:
+class Audit(OrgService):
     """What was done in one organisation. Each method takes whoever asks."""
 
     def __init__(self, database: Database, org_id: str = DEFAULT_ORG) -> None:
@@ -41,7 +41,7 @@ class Audit:
         action: str | None = None,
     ) -> Sequence[AuditEntry]:
         """Entries, the newest first; `before` goes on after the last of a page."""
-        self._allow(principal)
+        self._allow(principal, Permission.AUDIT_READ)
         query = select(audit_log).where(audit_log.c.org_id == self._org_id)
         if before is not None:
             query = query.where(audit_log.c.number < before)
@@ -56,7 +56,7 @@ class Audit:
 
     def export(self, principal: Principal) -> Iterator[AuditEntry]:
         """All of it, the oldest first, a page at a time: what is added meanwhile comes too."""
-        self._allow(principal)
+        self._allow(principal, Permission.AUDIT_READ)
         return self._pages()
 
     def _pages(self) -> Iterator[AuditEntry]:
@@ -72,13 +72,8 @@ class Audit:
 
     def verify(self, principal: Principal) -> Verified:
         """Hold every entry against its hash, in one look."""
-        self._allow(principal)
+        self._allow(principal, Permission.AUDIT_READ)
         count = select(func.count()).select_from(audit_log).where(audit_log.c.org_id == self._org_id)
         with self._database.read() as connection:
             found = tuple(faults(connection, self._org_id))
             return Verified(entries=connection.execute(count).scalar_one(), faults=found)
-
-    def _allow(self, principal: Principal) -> None:
-        if principal.org_id != self._org_id:
-            raise Forbidden(f"{principal.name} does not act for this organisation.")
-        principal.require(Permission.AUDIT_READ)

@@ -11,16 +11,17 @@ from sqlalchemy import Connection, Row, select, update
 
 from docmill.db.database import Database
 from docmill.db.tables import batches, job_steps, jobs, templates
-from docmill.engine.batch import Batch, NewBatch, NewJob, Report
+from docmill.engine.batch import Batch, NewBatch, NewJob, Outcome, Report
 from docmill.engine.bell import CONTROL, Bell
 from docmill.engine.cancelling import BEFORE_ALL, cancel_some
 from docmill.engine.events import Rerun
 from docmill.engine.failpoints import failpoint
-from docmill.engine.store import PlanSource, Store
+from docmill.engine.store import Also, PlanSource, Store
 from docmill.engine.store_pool import StorePool
 from docmill.model.errors import Conflict, DatabaseUnavailable, InvalidInput, NotFound
 from docmill.model.ids import DEFAULT_ORG, canonical_id, new_id
 from docmill.model.statuses import FINISHED_JOBS, JobStatus, StepStatus
+from docmill.services.acting import Acted
 from docmill.services.batch_views import BatchView, JobResult, batch_row, results_of, view_of, views_of
 from docmill.services.following import LONGEST, PATIENCE, SHORTEST, wait
 from docmill.services.submission import check_entities, check_job, checked_id, checked_metadata, checked_text
@@ -33,6 +34,9 @@ LIMITS = range(1, MOST_JOBS + 1)
 RETRIED = frozenset({JobStatus.FAILED})
 RETRIABLE = FINISHED_JOBS - {JobStatus.COMPLETED}
 _AT_ONCE = 500
+_SUBJECT = "batch"
+"""What entries in the audit log are about."""
+_CANCELLING = {"cancelling": True}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +49,7 @@ class Retried:
     """Entities that have another active job by now, as `type:id`."""
 
 
-class Batches:
+class Batches(Acted):
     """The batches of one organisation; with `seen_by`, those that this person created."""
 
     def __init__(
@@ -95,7 +99,7 @@ class Batches:
         members = [replace(job, batch_id=new.id, unless_active=skip_active) for job in new_jobs]
         work = Batch(batches=[new], submissions=members)
         try:
-            outcome = self._stores.commit(work, again=work)
+            outcome = self._stores.commit(work, again=work, also=self._note_submitted(new, members))
         except Conflict:
             # Perhaps because the same call was made at the same moment.
             known = self._same(new)
@@ -150,10 +154,13 @@ class Batches:
     def cancel(self, batch_id: str) -> int:
         """End every unfinished job now; how many there were. None begins after the first moment of it."""
         with self._database.write() as connection:
-            row = self._row(connection, batch_id)
+            row = self._held(connection, batch_id)
             said = connection.execute(
                 update(batches).where(batches.c.id == row.id, batches.c.finished_at.is_(None)).values(cancelling=True)
             ).rowcount
+            if said:
+                before = {"cancelling": row.cancelling}
+                self._record(connection, "batch.cancel", (_SUBJECT, row.id), before, _CANCELLING)
         if not said:
             raise Conflict(f"Batch {row.id} is already finished; there is nothing left to cancel.", batch_id=row.id)
         failpoint("cancel.stored")
@@ -174,23 +181,53 @@ class Batches:
         if not wanted or not wanted <= RETRIABLE:
             names = ", ".join(sorted(RETRIABLE))
             raise InvalidInput(
-                f"Only jobs that are {names} can be tried again; `docmill jobs retry --all` runs completed ones."
+                f"Only jobs that are {names} can be tried again; `docmill jobs retry --all` runs completed ones.",
+                field="statuses",
             )
         with self._database.read() as connection:
             row = self._row(connection, batch_id)
         if row.cancelling:
             raise Conflict(f"Batch {row.id} is just being cancelled; try again when it has finished.", batch_id=row.id)
         after, again, passed_over = BEFORE_ALL, 0, list[str]()
+        asked = {"statuses": sorted(wanted), "keep_checkpoints": keep_checkpoints}
         while True:
-            stretch = self._retry_some(row.id, wanted, after, keep_checkpoints)
+            # One entry for all of it, with the first that run again.
+            also = None if again or self._actor is None else self._note_retried(row.id, asked)
+            stretch = self._retry_some(row.id, wanted, after, keep_checkpoints, also)
             if stretch is None:
                 return Retried(again=again, passed_over=tuple(passed_over))
             after = stretch[0]
             again += stretch[1].again
             passed_over += stretch[1].passed_over
 
+    def _note_submitted(self, new: NewBatch, members: Sequence[NewJob]) -> Also | None:
+        if self._actor is None:
+            return None
+        used = sorted({job.template_id for job in members})
+
+        def write(connection: Connection, outcome: Outcome) -> None:
+            total = connection.execute(select(batches.c.total).where(batches.c.id == new.id)).scalar_one()
+            # Not again when the first attempt was committed and only its answer was lost.
+            if outcome.submitted or not total:
+                told = {"title": new.title, "limit": new.max_active, "jobs": total, "template_ids": used}
+                self._record(connection, "batch.submit", (_SUBJECT, new.id), None, told)
+
+        return write
+
+    def _note_retried(self, batch_id: str, asked: Mapping[str, object]) -> Also:
+        def write(connection: Connection, outcome: Outcome) -> None:
+            if any(outcome.accepted):
+                self._record(connection, "batch.retry", (_SUBJECT, batch_id), None, asked)
+
+        return write
+
     def _retry_some(
-        self, batch_id: str, statuses: frozenset[JobStatus], after: str, keep_checkpoints: bool
+        self,
+        batch_id: str,
+        statuses: frozenset[JobStatus],
+        after: str,
+        keep_checkpoints: bool,
+        also: Also | None,
     ) -> tuple[str, Retried] | None:
         def attempt(store: Store) -> tuple[str, Retried] | None:
             with store.session.read() as connection:
@@ -203,7 +240,7 @@ class Batches:
                 for job in found
                 if job.id not in busy
             ]
-            outcome = store.commit(Batch(reports=reports))
+            outcome = store.commit(Batch(reports=reports), also)
             self._bell.ring(outcome.left_ready)
             passed_over = tuple(f"{job.entity_type}:{job.entity_id}" for job in found if job.id in busy)
             return found[-1].id, Retried(again=sum(outcome.accepted), passed_over=passed_over)
@@ -211,16 +248,20 @@ class Batches:
         # Once more if another job of one of the entities has been submitted since we looked.
         return self._stores.work(attempt, again=attempt)
 
-    def set_limit(self, batch_id: str, limit: int) -> BatchView:
+    def set_limit(self, batch_id: str, limit: int, *, onto: Callable[[str, int], None] | None = None) -> BatchView:
         """Let at most so many jobs be active from now on; 0 lets nothing new begin.
 
         Room that this makes is given at once. A limit below what is active ends nothing: it is reached as jobs end.
+        `onto` may refuse the limit that this batch has until now.
         """
         if limit not in LIMITS and limit != 0:
-            raise InvalidInput(f"The limit {limit} is not between 0 and {MOST_JOBS:,}.")
+            raise InvalidInput(f"The limit {limit} is not between 0 and {MOST_JOBS:,}.", field="limit")
         with self._database.write() as connection:
-            row = self._row(connection, batch_id)
+            row = self._held(connection, batch_id)
+            if onto is not None:
+                onto(row.id, row.max_active)
             connection.execute(update(batches).where(batches.c.id == row.id).values(max_active=limit))
+            self._record(connection, "batch.limit", (_SUBJECT, row.id), {"limit": row.max_active}, {"limit": limit})
         while True:
             outcome = self._stores.commit(Batch(look_at=[row.id]))
             if not outcome.left_ready:
@@ -257,9 +298,9 @@ class Batches:
 
     def _check(self, new_jobs: Sequence[NewJob], limit: int) -> None:
         if not 1 <= len(new_jobs) <= MOST_JOBS:
-            raise InvalidInput(f"A batch has 1 to {MOST_JOBS:,} jobs, not {len(new_jobs):,}.")
+            raise InvalidInput(f"A batch has 1 to {MOST_JOBS:,} jobs, not {len(new_jobs):,}.", field="entities")
         if limit not in LIMITS:
-            raise InvalidInput(f"The limit {limit} is not between 1 and {MOST_JOBS:,}.")
+            raise InvalidInput(f"The limit {limit} is not between 1 and {MOST_JOBS:,}.", field="limit")
         for job in new_jobs:
             check_job(job)
             if job.org_id != self._org_id:
@@ -279,6 +320,11 @@ class Batches:
             f"There is a batch {new.id} already, with other content. Give another id, or none to get one.",
             batch_id=new.id,
         )
+
+    def _held(self, connection: Connection, batch_id: str) -> Row[Any]:
+        """The batch, locked: what it is before a change is what is recorded."""
+        found = self._row(connection, batch_id).id
+        return connection.execute(select(batches).where(batches.c.id == found).with_for_update()).one()
 
     def _row(self, connection: Connection, batch_id: str) -> Row[Any]:
         canonical = canonical_id(batch_id)

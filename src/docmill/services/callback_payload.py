@@ -82,16 +82,18 @@ def _decoded(body: bytes | Mapping[str, object]) -> dict[str, Any]:
         raise
     except (ValueError, DocmillError) as error:
         reason = error.message if isinstance(error, DocmillError) else f"{error}"
-        raise CallbackInvalid(f"The callback is no JSON that can be stored: {reason[:200]}") from error
+        raise CallbackInvalid(f"The callback is no JSON that can be stored: {reason[:200]}", field="body") from error
     if not isinstance(data, dict):
-        raise CallbackInvalid("A callback is a JSON object: {jobId, stepKey, status, resultData, errorMessage, token}.")
+        raise CallbackInvalid(
+            "A callback is a JSON object: {jobId, stepKey, status, resultData, errorMessage, token}.", field="body"
+        )
     _check_depth(data)
     return data
 
 
 def _check_size(size: int) -> None:
     if size > MOST_BYTES:
-        raise CallbackInvalid(f"The callback has {size:,} bytes; {MOST_BYTES:,} are allowed.")
+        raise CallbackInvalid(f"The callback has {size:,} bytes; {MOST_BYTES:,} are allowed.", field="body")
 
 
 def _check_depth(data: object) -> None:
@@ -105,7 +107,7 @@ def _check_depth(data: object) -> None:
         ]
         if not level:
             return
-    raise CallbackInvalid(f"The callback is nested deeper than {DEEPEST} levels.")
+    raise CallbackInvalid(f"The callback is nested deeper than {DEEPEST} levels; send it flatter.", field="body")
 
 
 def _name(data: Mapping[str, object], field: str) -> str:

@@ -133,13 +133,17 @@ class Callbacks:
         completed = settled is CallbackOutcome.DUPLICATE and self._completed(target.job_id, target.step.position)
         return _answer(settled, COMPLETED if completed else "", code)
 
-    def list(self, job_id: str, *, org_id: str = DEFAULT_ORG) -> Sequence[CallbackView]:
-        """All that came for a job of this organisation, oldest first."""
+    def list(
+        self, job_id: str, *, org_id: str = DEFAULT_ORG, after: str | None = None, limit: int | None = None
+    ) -> Sequence[CallbackView]:
+        """What came for a job of this organisation, oldest first: all, or so many behind the one with this id."""
         found = canonical_id(job_id)
         if found is None:
             return []
         query = select(callbacks).where(callbacks.c.job_id == found, callbacks.c.org_id == org_id)
-        query = query.order_by(callbacks.c.id)
+        if after is not None:
+            query = query.where(callbacks.c.id > canonical_id(after))
+        query = query.order_by(callbacks.c.id).limit(limit)
         with self._database.read() as connection:
             return [_view(row) for row in connection.execute(query)]
 
@@ -154,6 +158,7 @@ class Callbacks:
             return found
         step, job_id = found.step, found.job_id
         assert step is not None
+        assert job_id is not None
         refused = replace(found, outcome=CallbackOutcome.REFUSED)
         if step.kind is not StepKind.EXTERNAL:
             return replace(refused, code="not_external", message=f"{step.step_key} is not answered by callback")
@@ -163,9 +168,12 @@ class Callbacks:
             return replace(refused, code=error.code, message=error.message)
         if (attempt.job_id, attempt.position) != (job_id, step.position):
             return replace(refused, code="token_foreign", message="The token is that of another step or job")
-        noted = payload.status is CallbackStatus.IN_PROGRESS
-        outcome = CallbackOutcome.NOTED if noted else CallbackOutcome.RECEIVED
-        return replace(found, epoch=attempt.epoch, outcome=outcome)
+        known = replace(found, epoch=attempt.epoch)
+        if payload.status is not CallbackStatus.IN_PROGRESS:
+            return known
+        if self._completed(job_id, step.position):
+            return replace(known, outcome=CallbackOutcome.DUPLICATE, message=COMPLETED)
+        return replace(known, outcome=CallbackOutcome.NOTED)
 
     def _find(self, job_id: str | None, step_key: str) -> _Target:
         unknown = _Target(

@@ -8,7 +8,7 @@ from docmill.documents.blobs import Blobs
 from docmill.people.audit import AuditTrail
 from docmill.services.document_chores import document_chores
 from docmill.services.people_chores import people_chores
-from docmill.services.review_chores import ReviewChores
+from docmill.services.review_chores import review_chores
 from docmill.services.search_chores import SearchChores
 from docmill.services.webhook_events import Announcing
 from docmill.services.webhook_sending import Sending, WebhookChore
@@ -30,7 +30,7 @@ def _chosen(
     database: Database, blobs: Callable[[], Blobs], sending: Sending, idle: timedelta, *, staying: bool
 ) -> Iterator[Chore]:
     yield from document_chores(database, blobs)
-    yield ReviewChores(database, Announcing(AuditTrail()))
+    yield review_chores(database, Announcing(AuditTrail()))
     yield people_chores(database, idle=idle)
     yield WebhookChore(database, sending)
     if staying:

@@ -99,7 +99,13 @@ def check_python() -> Check:
     return ok("python", found)
 
 
-EXTRAS = {"models": "pydantic_ai", "postgres": "psycopg", "s3": "obstore"}
+EXTRAS = {
+    "server": "fastapi",
+    "client": "httpx",
+    "models": "pydantic_ai",
+    "postgres": "psycopg",
+    "s3": "obstore",
+}
 """Extra -> the module that it brings."""
 
 

@@ -1,7 +1,7 @@
 """What a worker does about documents in the background, for all organisations."""
 
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from sqlalchemy import delete, select
 
@@ -10,26 +10,12 @@ from docmill.db.tables import document_runs, processed_documents
 from docmill.documents.blobs import Blobs
 from docmill.services.documents import settle
 from docmill.services.expiring import expire
+from docmill.services.intervals import Every
 from docmill.services.replies import forget_replies
 
-_LONG_AGO = datetime.min.replace(tzinfo=UTC)
 _SETTLE, _EXPIRE = timedelta(seconds=10), timedelta(minutes=1)
 """Between two looks in the background."""
 _RUNS_KEPT = timedelta(days=30)
-
-
-class Every:
-    """Something that is done when so long has passed since it was begun last."""
-
-    def __init__(self, rest: timedelta, chore: Callable[[datetime], object]) -> None:
-        self._rest = rest
-        self._chore = chore
-        self._next = _LONG_AGO
-
-    def __call__(self, now: datetime) -> None:
-        if now >= self._next:
-            self._next = now + self._rest
-            self._chore(now)
 
 
 def document_chores(database: Database, blobs: Callable[[], Blobs]) -> tuple[Every, ...]:

@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,10 @@ from docmill.documents.records import STATUS, DocumentRecord, record_of, views
 from docmill.model.documents import FINISHED_DOCUMENTS, WITH_OUTPUTS, DocumentStatus
 from docmill.model.errors import InvalidInput, NotFound
 from docmill.model.ids import DEFAULT_ORG, canonical_id
+from docmill.model.people import Principal
 from docmill.model.statuses import JobStatus, StepStatus
+from docmill.people.audit import ORGANISATION
+from docmill.services.acting import Acted
 from docmill.services.expiring import expire
 from docmill.services.job_ids import SHORTEST, is_too_short, prefix_bounds
 
@@ -28,6 +31,11 @@ if TYPE_CHECKING:
     from docmill.extraction.result import Extraction
 
 _NAMED = 5
+_READINGS = 50
+"""Of so many readings it is remembered how their pages are turned."""
+_FACTS = ("id", "org_id", "file_name", "sha256", "format", "created_at", "error_code", "error_message")
+DOCUMENT = "document"
+"""What entries in the audit log are about."""
 BATCH = 500
 """Documents looked at in one transaction of a chore."""
 _ENDED = (
@@ -46,13 +54,14 @@ class DocumentError:
     message: str
 
 
-class Documents:
+class Documents(Acted):
     """The documents of one organisation."""
 
     def __init__(self, database: Database, blobs: Callable[[], Blobs], org_id: str = DEFAULT_ORG) -> None:
         self._database = database.scoped(org_id)
         self._blobs = blobs
         self._org_id = org_id
+        self._pages: dict[str, Mapping[int, int]] = {}
 
     def list(
         self, *, status: DocumentStatus | None = None, before: str | None = None, limit: int = 50
@@ -92,14 +101,21 @@ class Documents:
                 for found in connection.execute(query.where(documents.c.id.in_(ids[start : start + BATCH]))).scalars()
             }
 
-    def without_outputs(self) -> Sequence[dict[str, object]]:
-        """What is known of documents that have no outputs: they failed, or are not done yet."""
-        query = views().where(documents.c.org_id == self._org_id)
-        query = query.where(documents.c.status.not_in([status.value for status in WITH_OUTPUTS]))
-        with self._database.read() as connection:
-            found = _told(connection, connection.execute(query.order_by(documents.c.created_at, documents.c.id)).all())
-        names = ("id", "org_id", "file_name", "sha256", "format", "created_at", "error_code", "error_message")
-        return [{name: getattr(each, name) for name in names} | {"status": each.status.value} for each in found]
+    def facts(self, *, only_without_outputs: bool = False) -> Iterator[dict[str, object]]:
+        """What is known of every document, or of those that have no outputs: they failed, or are not done yet."""
+        query = views().where(documents.c.org_id == self._org_id).order_by(documents.c.id).limit(BATCH)
+        if only_without_outputs:
+            query = query.where(documents.c.status.not_in([status.value for status in WITH_OUTPUTS]))
+        last = ""
+        while True:
+            with self._database.read() as connection:
+                page = query.where(documents.c.id > last) if last else query
+                found = _told(connection, connection.execute(page).all())
+            for each in found:
+                yield {name: getattr(each, name) for name in _FACTS} | {"status": each.status.value}
+            if len(found) < BATCH:
+                return
+            last = found[-1].id
 
     def ended(self, ids: Sequence[str]) -> dict[str, DocumentStatus]:
         """Which of these have come to their end, their jobs too, and how."""
@@ -189,6 +205,23 @@ class Documents:
             return None
         return Reading.from_json(self._unpacked(record, record.reading_key))
 
+    def turned(self, record: DocumentRecord) -> Mapping[int, int] | None:
+        """By how much each page is turned, by its number; None while nobody has read the document.
+
+        Kept for a while: whoever looks at one page looks at the next, and a reading is as large as its document.
+        """
+        if record.reading_key is None:
+            return None
+        found = self._pages.get(record.reading_key)
+        if found is None:
+            pages = self._unpacked(record, record.reading_key)["pages"]
+            found = {page["number"]: page.get("turned", 0) for page in pages}
+            if len(self._pages) >= _READINGS:
+                # All at once: to find the oldest needs a lock, and they are soon there again.
+                self._pages = {}
+            self._pages[record.reading_key] = found
+        return found
+
     def _unpacked(self, record: DocumentRecord, key: str) -> Any:
         from docmill.steps.document_children import unpack
 
@@ -202,12 +235,16 @@ class Documents:
             )
         return unpack(data)
 
-    def link(self, record: DocumentRecord, *, within: timedelta) -> str:
+    def link(self, record: DocumentRecord, *, by: Principal, within: timedelta) -> str:
         """A link to the original for so long; NotFound once it has expired."""
+        acted = self.by(by)
         if record.original_key is None:
-            raise NotFound(f"The original of document {record.id} is not kept any more.", document_id=record.id)
-        with self._database.read() as connection:
+            raise original_gone(record.id)
+        # Whoever has the link needs no token: before it is given out, it is written down by whom.
+        with self._database.write() as connection:
             now = database_now(connection)
+            told = {"file_name": record.file_name, "until": now + within}
+            acted._record(connection, "document.link", (DOCUMENT, record.id), None, told)
         return self._blobs().sign(record.original_key, within=within, now=now)
 
     def settle(self, ids: Sequence[str] | None = None) -> int:
@@ -215,8 +252,12 @@ class Documents:
         return settle(self._database, ids, org_id=self._org_id)
 
     def expire(self, *, before: datetime | None = None) -> int:
-        """Delete originals whose time is up, or of documents that were done before then; how many."""
-        return expire(self._database, self._blobs(), before=before, org_id=self._org_id)
+        """Delete originals whose time is up, with `before` also of documents that were done before then; how many."""
+
+        def note(connection: Connection) -> None:
+            self._record(connection, "document.expire", (ORGANISATION, self._org_id), None, {"done_before": before})
+
+        return expire(self._database, self._blobs(), before=before, org_id=self._org_id, also=note)
 
     def _row(self, connection: Connection, document_id: str) -> Row[Any]:
         stored = canonical_id(document_id)
@@ -225,6 +266,14 @@ class Documents:
         if row is None:
             raise _unknown(document_id)
         return row
+
+
+def original_gone(document_id: str) -> NotFound:
+    """Whoever asks for bytes that have expired is told so."""
+    return NotFound(
+        f"The original of document {document_id} is not kept any more. Upload the file again if you have it.",
+        document_id=document_id,
+    )
 
 
 def _unknown(text: str) -> NotFound:

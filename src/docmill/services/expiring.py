@@ -12,13 +12,13 @@ from datetime import datetime, timedelta
 from time import monotonic
 
 from sqlalchemy import Connection, delete, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 
 from docmill.db.clock import database_now
+from docmill.db.conflicts import insert_into
 from docmill.db.database import Database
 from docmill.db.tables import documents, leaving_blobs
 from docmill.documents.blobs import Blobs
-from docmill.model.documents import DocumentStatus
+from docmill.model.documents import FINISHED_DOCUMENTS
 
 BATCH = 500
 """Documents that are marked in one transaction."""
@@ -34,32 +34,45 @@ _LOOK = 0.05
 _KEY = leaving_blobs.c.key
 
 
-def expire(database: Database, blobs: Blobs, *, before: datetime | None = None, org_id: str | None = None) -> int:
-    """Delete originals whose time is up; with `before`, those of all documents that were done before then; how many.
+def expire(
+    database: Database,
+    blobs: Blobs,
+    *,
+    before: datetime | None = None,
+    org_id: str | None = None,
+    also: Callable[[Connection], None] | None = None,
+) -> int:
+    """Delete originals whose time is up; with `before`, also of documents that were done before then; how many.
 
-    With `org_id`, those of one organisation. Whether bytes are needed is asked of all: they may share them.
+    With `org_id`, those of one organisation, which marks them itself. Whether bytes are needed is asked of all before
+    they go: organisations may share them. `also` is done together with the first that are marked.
 
     Bytes that another document still needs stay: each is marked, and the last one takes them along.
     """
-    database = database.as_keeper()
+    keeper = database.as_keeper()
+    marker = keeper if org_id is None else database.scoped(org_id)
     marked = 0
-    while some := _mark(database, before, org_id):
+    while some := _mark(marker, before, org_id, None if marked else also):
         marked += some
-    while _collect(database, blobs):
+    while _collect(keeper, blobs):
         pass
     return marked
 
 
-def _mark(database: Database, before: datetime | None, org_id: str | None) -> int:
+def _mark(
+    database: Database, before: datetime | None, org_id: str | None, also: Callable[[Connection], None] | None
+) -> int:
     """Some documents, as expired, and their bytes as leaving unless another document has them; how many."""
     with database.write() as connection:
         now = database_now(connection)
-        due = documents.c.original_expires_at <= now if before is None else documents.c.finished_at < before
+        due = documents.c.original_expires_at <= now
+        if before is not None:
+            due |= documents.c.finished_at < before
         query = select(documents.c.id, documents.c.original_key).where(
             due,
             documents.c.original_expired_at.is_(None),
             documents.c.original_key.is_not(None),
-            documents.c.status.in_([DocumentStatus.COMPLETED.value, DocumentStatus.DUPLICATE.value]),
+            documents.c.status.in_([status.value for status in FINISHED_DOCUMENTS]),
         )
         if org_id is not None:
             query = query.where(documents.c.org_id == org_id)
@@ -71,8 +84,10 @@ def _mark(database: Database, before: datetime | None, org_id: str | None) -> in
         keys = {row.original_key for row in rows}
         leaving = sorted(keys - _needed(connection, sorted(keys)))
         if leaving:
-            insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
-            connection.execute(insert(leaving_blobs).on_conflict_do_nothing(), [{"key": key} for key in leaving])
+            gone = insert_into(connection, leaving_blobs).on_conflict_do_nothing()
+            connection.execute(gone, [{"key": key} for key in leaving])
+        if also is not None:
+            also(connection)
     return len(rows)
 
 

@@ -2,26 +2,61 @@
 
 import secrets
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 
+from docmill.db.clock import database_now
+from docmill.db.database import Database
+from docmill.model.people import Principal
 from docmill.outputs.exporting import Choice, Export, ExportFormat
 from docmill.outputs.gathering import NothingYet, gather
 from docmill.outputs.places import OutputSettings
+from docmill.people.audit import ORGANISATION, record
+from docmill.services.acting import OrgService
+from docmill.services.documents import Documents
 
 
-class Exports:
+def record_export(database: Database, principal: Principal, choice: Choice, form: ExportFormat) -> None:
+    """Write down who takes which results along; before they are given out."""
+    told = {"format": form.value, **asdict(choice)}
+    subject = (ORGANISATION, principal.org_id)
+    with database.write() as connection:
+        record(connection, principal, "results.export", subject, None, told, now=database_now(connection))
+
+
+class Exports(OrgService):
     """The exports of one organisation."""
 
-    def __init__(self, places: OutputSettings, cache: Path, workshop: Callable[[], Path]) -> None:
+    def __init__(
+        self,
+        database: Database,
+        places: OutputSettings,
+        cache: Path,
+        workshop: Callable[[], Path],
+        documents: Documents,
+        org_id: str,
+    ) -> None:
+        self._database = database
         self._places = places
+        self._documents = documents
+        self._org_id = org_id
         self._cache = cache
         self._workshop = workshop
 
-    def write(self, choice: Choice, form: ExportFormat) -> Path:
-        """A file with the chosen rows; whoever asked deletes it. NothingYet if there are no outputs at all."""
+    def write(self, choice: Choice, form: ExportFormat, *, by: Principal) -> Path:
+        """A file with the chosen rows; whoever asked deletes it. NothingYet if there are no outputs at all.
+
+        With `duplicates` every document has a row, also those of which only the database knows.
+        """
+        self._check_organisation(by)
         file = self._workshop() / f"export-{secrets.token_hex(16)}"
         try:
-            connection = gather(self._places, self._cache)
+            connection = gather(
+                self._places,
+                self._cache,
+                without=lambda: self._documents.facts() if choice.duplicates else (),
+                org_id=self._org_id,
+            )
         except NothingYet:
             # Where the outputs would lie is nobody's business outside of this machine.
             raise NothingYet("There are no results yet. Upload documents first.") from None
@@ -32,6 +67,7 @@ class Exports:
             else:
                 with file.open("x", encoding="utf-8", newline="") as stream:
                     stream.writelines(chosen.text(form))
+            record_export(self._database, by, choice, form)
         except BaseException:
             file.unlink(missing_ok=True)
             raise

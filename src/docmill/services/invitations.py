@@ -36,7 +36,7 @@ def checked_email(email: str) -> str:
     """The address as it is stored; InvalidInput if it is none."""
     email = email.strip().casefold()
     if not email.isprintable() or _EMAIL.fullmatch(email) is None:
-        raise InvalidInput(f"{email!r} is no email address.", field="email")
+        raise InvalidInput(f"{email!r} is no email address; write one such as ann@mill.example.", field="email")
     return email
 
 

@@ -1,6 +1,6 @@
 """Processing issues as people use them: look, open, assign, resolve."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
@@ -18,10 +18,13 @@ from docmill.engine.store_pool import StorePool
 from docmill.model.errors import Conflict, InvalidInput, NotFound, PermanentError
 from docmill.model.ids import DEFAULT_ORG, canonical_id, new_id
 from docmill.model.issues import IssueAction, IssueSeverity, IssueStatus
+from docmill.services.acting import Acted
 from docmill.services.job_ids import unknown_job
 from docmill.services.resolving import Resolver
 
 Order = Literal["newest", "severity"]
+ISSUE = "issue"
+"""What entries in the audit log are about."""
 
 _severity = case({severity.value: rank for rank, severity in enumerate(IssueSeverity)}, value=issues.c.severity)
 """Severity as a number, mildest first."""
@@ -57,7 +60,10 @@ class IssueView:
     """When it was resolved or withdrawn."""
 
 
-class Issues:
+Onto = Callable[[IssueView], None]
+
+
+class Issues(Acted):
     """The issues of one organisation; with `seen_by`, those that concern this person.
 
     They do if they are about a job that the person created, were opened by the person, or are assigned to the person.
@@ -140,9 +146,11 @@ class Issues:
     ) -> IssueView:
         """An issue that a person saw, about an entity or a job. It blocks nothing: cancel a job to stop it."""
         if (entity is None) == (job_id is None):
-            raise InvalidInput("An issue is about an entity or about a job; name one of them.")
+            raise InvalidInput("An issue is about an entity or about a job; name one of them.", field="entity")
         if not title.strip() or not code.strip():
-            raise InvalidInput("An issue needs a title and a code that are not empty.")
+            raise InvalidInput(
+                "An issue needs a title and a code that are not empty.", field="title" if not title.strip() else "code"
+            )
         values = {
             "id": new_id(),
             "org_id": self._org_id,
@@ -166,25 +174,34 @@ class Issues:
             assert entity is not None
             values |= {"processable_type": entity[0], "processable_id": entity[1]}
             connection.execute(insert(issues).values(created_at=database_now(connection), **values))
-            return _view(self._row(connection, str(values["id"])))
+            view = _view(self._row(connection, str(values["id"])))
+            told = ("title", "code", "severity", "details", "assigned_to", "job_id", "entity_type", "entity_id")
+            after = {name: getattr(view, name) for name in told}
+            self._record(connection, "issue.open", (ISSUE, view.id), None, after)
+            return view
 
-    def assign(self, issue_id: str, to: str) -> IssueView:
-        """Make somebody look after it; whoever did before no longer does."""
+    def assign(self, issue_id: str, to: str, *, onto: Onto | None = None) -> IssueView:
+        """Make somebody look after it; whoever did before no longer does. `onto` may refuse what it is until now."""
         if not to.strip():
-            raise InvalidInput("Name somebody to assign the issue to, or unassign it.")
+            raise InvalidInput("Name somebody to assign the issue to, or unassign it.", field="to")
         storable(to, "the name")
-        return self._assign(issue_id, to)
+        return self._assign(issue_id, to, onto)
 
-    def unassign(self, issue_id: str) -> IssueView:
+    def unassign(self, issue_id: str, *, onto: Onto | None = None) -> IssueView:
         """Nobody in particular looks after it."""
-        return self._assign(issue_id, None)
+        return self._assign(issue_id, None, onto)
 
-    def _assign(self, issue_id: str, to: str | None) -> IssueView:
+    def _assign(self, issue_id: str, to: str | None, onto: Onto | None) -> IssueView:
         with self._database.write() as connection:
-            found = self._row(connection, issue_id)
+            found = self._row(connection, issue_id, hold=True)
+            if onto is not None:
+                onto(_view(found))
             is_open = and_(issues.c.id == found.id, issues.c.status == IssueStatus.OPEN.value)
             changed = connection.execute(update(issues).where(is_open).values(assigned_to=to)).rowcount
             view = _view(self._row(connection, issue_id))
+            if changed:
+                before, after = {"assigned_to": found.assigned_to}, {"assigned_to": to}
+                self._record(connection, "issue.assign", (ISSUE, view.id), before, after)
         if not changed:
             raise Conflict(f"Issue {view.id} is {view.status}; only an open one can be assigned.", issue_id=view.id)
         return view
@@ -197,17 +214,26 @@ class Issues:
         action: IssueAction | Literal["continue", "retry", "fail"] = IssueAction.CONTINUE,
         by: str | None = None,
         note: str | None = None,
+        onto: Onto | None = None,
     ) -> IssueView:
         """Resolve it; when no blocking issue of its step is left open, the step goes on.
 
         `continue`: the step completes, its result corrected by (or made of) the data. `retry`: it runs again and finds
         the data among its resolutions. `fail`: it fails for good. The last two do not wait for other issues of the
-        step; those are withdrawn.
+        step; those are withdrawn. `onto` may refuse what it is until now.
         """
         # As JSON gives it back: what we find stored must be known for our own.
         data, by, note = storable([data, by, note], "the resolution")
         view = self.get(issue_id)
-        resolver = Resolver(view.id, data=data, action=IssueAction(action), by=by, note=note)
+
+        def note_down(connection: Connection, before: Mapping[str, object], after: Mapping[str, object]) -> None:
+            self._record(connection, "issue.resolve", (ISSUE, view.id), before, after)
+
+        def base(row: Row[Any]) -> None:
+            if onto is not None:
+                onto(_view(row))
+
+        resolver = Resolver(view.id, data=data, action=IssueAction(action), by=by, note=note, base=base, also=note_down)
         outcome = self._stores.work(resolver.resolve, again=resolver.resolve_again)
         if outcome is not None:
             self._bell.ring(outcome.left_ready)
@@ -217,8 +243,9 @@ class Issues:
         """Let go of the connections."""
         self._stores.close()
 
-    def _row(self, connection: Connection, issue_id: str) -> Row[Any]:
+    def _row(self, connection: Connection, issue_id: str, *, hold: bool = False) -> Row[Any]:
         query: Select[Any] = select(issues).where(issues.c.id == canonical_id(issue_id), *self._mine)
+        query = query.with_for_update() if hold else query
         row = connection.execute(query).first()
         if row is None:
             raise NotFound(f"There is no issue {issue_id}. `docmill issues list` shows those there are.", id=issue_id)

@@ -1,8 +1,9 @@
 """Processing jobs as people use them: submit, look, follow, cancel, retry."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection, Row, Select, Tuple, literal, select, text, tuple_
@@ -10,18 +11,21 @@ from sqlalchemy import Connection, Row, Select, Tuple, literal, select, text, tu
 from docmill.db.database import Database, is_collision
 from docmill.db.tables import job_events, jobs, templates
 from docmill.db.tables.jobs import LIVE
-from docmill.engine.batch import Batch, NewJob, Report
+from docmill.engine.batch import Batch, NewJob, Outcome, Report
 from docmill.engine.bell import CONTROL, Bell
 from docmill.engine.chain import ChainFault, verify_chain
 from docmill.engine.events import Cancelled, Rerun
 from docmill.engine.failpoints import failpoint
 from docmill.engine.pruning import Pruned, count_prunable, prune
-from docmill.engine.store import PlanSource
+from docmill.engine.store import Also, PlanSource
 from docmill.engine.store_pool import StorePool
 from docmill.engine.undoing import undoing_id
 from docmill.model.errors import AlreadyActive, Conflict, InvalidInput
 from docmill.model.ids import DEFAULT_ORG, canonical_id
 from docmill.model.statuses import FINISHED_JOBS, JobStatus
+from docmill.people.audit import ORGANISATION, Deed
+from docmill.services.acting import Acted
+from docmill.services.documents import DOCUMENT
 from docmill.services.following import JobEvent, JobPosition, follow
 from docmill.services.job_ids import prefix_bounds, unknown_job
 from docmill.services.job_views import ChildView, JobSummary, JobView, StepView, summaries, summary, view, whole_jobs
@@ -33,6 +37,8 @@ from docmill.templates.plan import Plan
 
 __all__ = ["ChildView", "JobFilter", "JobSummary", "JobView", "Jobs", "Retry", "StepView", "Submission"]
 
+JOB = "job"
+"""What entries in the audit log are about."""
 _NAMED = 5
 """So many of the jobs that a short id may mean are named."""
 _UNBOUNDED = 1 << 62
@@ -59,7 +65,7 @@ class JobFilter:
     created_by: str | None = None
 
 
-class Jobs:
+class Jobs(Acted):
     """The jobs of one organisation; with `seen_by`, those that this person created."""
 
     def __init__(
@@ -94,7 +100,11 @@ class Jobs:
         self._check_templates({job.template_id for job in new_jobs})
         # In id order: two who submit the same jobs at the same moment then queue instead of deadlocking.
         in_order = sorted(new_jobs, key=lambda job: job.id)
-        outcome = self._stores.commit(Batch(submissions=in_order, check=False), again=Batch(submissions=in_order))
+        outcome = self._stores.commit(
+            Batch(submissions=in_order, check=False),
+            again=Batch(submissions=in_order),
+            also=self._note(lambda done: _submitted(in_order, done.submitted) if done.submitted else None),
+        )
         failpoint("submit.stored")
         self._bell.ring(outcome.left_ready)
         return outcome.submitted
@@ -123,11 +133,16 @@ class Jobs:
 
     def cancel(self, job_id: str) -> None:
         """End the job now. Running steps are told to stop and whatever they still report is void."""
-        self._change(self.get(job_id), Cancelled(), "is already finished; there is nothing left to cancel")
+        seen = self.get(job_id)
+        deed = Deed("job.cancel", (JOB, seen.summary.id), _stood(seen), {"status": JobStatus.CANCELLED})
+        self._change(seen, Cancelled(), deed, "is already finished; there is nothing left to cancel")
         self._bell.ring([CONTROL])
 
-    def retry(self, job_id: str, retry: Retry | None = None) -> None:
-        """Run a finished job again: what went wrong and what rests on it, unless told otherwise."""
+    def retry(self, job_id: str, retry: Retry | None = None, *, document_id: str | None = None) -> None:
+        """Run a finished job again: what went wrong and what rests on it, unless told otherwise.
+
+        `document_id`: it is this document that is processed again, and recorded as such.
+        """
         retry = retry or Retry()
         seen = self.get(job_id)
         plan = self._plan(seen.summary.id)
@@ -140,7 +155,13 @@ class Jobs:
             held=seen.batch_id is not None,
             after_run=seen.summary.run,
         )
-        self._change(seen, event, "is still running; cancel it first or wait for its end")
+        after = {"run": seen.summary.run + 1, **asdict(retry)}
+        deed = Deed("job.retry", (JOB, seen.summary.id), _stood(seen), after)
+        if document_id is not None:
+            deed = Deed(
+                "document.reprocess", (DOCUMENT, document_id), _stood(seen), {"job_id": seen.summary.id, **after}
+            )
+        self._change(seen, event, deed, "is still running; cancel it first or wait for its end")
 
     def _check_still_applies(self, undoing: JobView) -> None:
         """What a later run of a job did is not for the undoing of an earlier one."""
@@ -156,10 +177,22 @@ class Jobs:
                 job_id=undoing.parent_job_id,
             )
 
-    def _change(self, seen: JobView, event: Cancelled | Rerun, refusal: str) -> None:
+    def _note(self, deed: Callable[[Outcome], Deed | None]) -> Also | None:
+        """Write down what a commit did; nothing, where Docmill itself acts or the commit did nothing."""
+        if self._actor is None:
+            return None
+
+        def write(connection: Connection, outcome: Outcome) -> None:
+            if (done := deed(outcome)) is not None:
+                self._record(connection, *done)
+
+        return write
+
+    def _change(self, seen: JobView, event: Cancelled | Rerun, deed: Deed, refusal: str) -> None:
         job, job_id = seen.summary, seen.summary.id
+        also = self._note(lambda outcome: deed if outcome.accepted[0] else None)
         try:
-            outcome = self._stores.commit(Batch(reports=[Report(job_id=job_id, event=event)]))
+            outcome = self._stores.commit(Batch(reports=[Report(job_id=job_id, event=event)]), also=also)
         except Exception as error:
             if not is_collision(error):
                 raise
@@ -208,15 +241,15 @@ class Jobs:
                 named = ", ".join(found[:_NAMED]) + (", …" if len(found) > _NAMED else "")
                 raise InvalidInput(f"Several jobs begin with {text}: {named}. Write more of the id.", job_ids=found)
 
-    def events(self, job_id: str, *, after: int = 0) -> Sequence[JobEvent]:
-        """What happened to the job since the given version; NotFound if there is no such job."""
+    def events(self, job_id: str, *, after: int = 0, limit: int | None = None) -> Sequence[JobEvent]:
+        """What happened to the job since the given version, at most so much; NotFound if there is no such job."""
         with self._database.read() as connection:
             # The id as it is stored: SQLite compares letter by letter.
             found = self._row(connection, job_id).id
             query = select(job_events).where(job_events.c.job_id == found, job_events.c.version > after)
             return [
                 JobEvent(job_id=row.job_id, version=row.version, at=row.at, data=row.data)
-                for row in connection.execute(query.order_by(job_events.c.version))
+                for row in connection.execute(query.order_by(job_events.c.version).limit(limit))
             ]
 
     def verify(self, job_id: str) -> Sequence[ChainFault]:
@@ -256,16 +289,21 @@ class Jobs:
         if dry_run:
             with self._database.read() as connection:
                 return count_prunable(connection, finished_before, wanted, most, self._org_id)
+
+        def note(connection: Connection) -> None:
+            asked = {"finished_before": finished_before, "statuses": sorted(wanted), "limit": limit}
+            self._record(connection, "job.prune", (ORGANISATION, self._org_id), None, asked)
+
         pruned = Pruned()
         while pruned.jobs < most:
-            some = self._prune_some(finished_before, wanted, most - pruned.jobs)
+            # One entry for all of it, with the first that goes.
+            also = None if pruned.jobs else note
+            work = partial(prune, before=finished_before, statuses=wanted, limit=most - pruned.jobs, also=also)
+            some = self._stores.work(partial(work, org_id=self._org_id))
             if not some.jobs:
                 break
             pruned += some
         return pruned
-
-    def _prune_some(self, before: datetime, statuses: frozenset[JobStatus], limit: int) -> Pruned:
-        return self._stores.work(lambda store: prune(store, before, statuses, limit, self._org_id))
 
     def _plan(self, job_id: str) -> Plan:
         with self._database.read() as connection:
@@ -291,6 +329,18 @@ class Jobs:
     def close(self) -> None:
         """Let go of the connections."""
         self._stores.close()
+
+
+def _submitted(new_jobs: Sequence[NewJob], new: int) -> Deed:
+    """Jobs that were submitted in one go, as one entry: under the first of them, with the rest by number."""
+    first = new_jobs[0]
+    told = {"entity": f"{first.entity_type}:{first.entity_id}", "template_id": first.template_id, "title": first.title}
+    many = {"jobs": len(new_jobs), "new": new, "last": new_jobs[-1].id} if len(new_jobs) > 1 else {}
+    return Deed("job.submit", (JOB, first.id), None, told | {"priority": first.priority} | many)
+
+
+def _stood(seen: JobView) -> dict[str, object]:
+    return {"status": seen.summary.status, "run": seen.summary.run}
 
 
 def _filtered(query: Select[Any], only: JobFilter) -> Select[Any]:

@@ -15,6 +15,8 @@ from docmill.model.ids import DEFAULT_ORG, canonical_id, new_id
 from docmill.model.people import PERMISSIONS, Permission, Principal, Role, may_grant
 from docmill.people.audit import Deed, record
 from docmill.people.secrets import HINT, KEY, hashed, new_secret
+from docmill.review.discharging import discharge
+from docmill.services.acting import OrgService
 from docmill.services.invitations import check_founded, checked_name
 
 _SUBJECT = "api_key"
@@ -80,7 +82,7 @@ class KeyService:
         return Principal(org_id=row.org_id, kind="key", id=row.id, name=row.name, role=role, scopes=scopes)
 
 
-class Keys:
+class Keys(OrgService):
     """The keys of one organisation. Each method takes whoever acts; time is the database's."""
 
     def __init__(self, database: Database, org_id: str = DEFAULT_ORG) -> None:
@@ -100,10 +102,12 @@ class Keys:
 
         Nobody makes a key that may do more than they may themselves.
         """
-        self._allow(principal)
+        self._allow(principal, Permission.KEYS_MANAGE)
         name = checked_name(name, "name")
         if not may_grant(principal.role, role):
-            raise Forbidden(f"{principal.name}, as {principal.role}, may not make keys for the role {role}.")
+            raise Forbidden(
+                f"{principal.name}, as {principal.role}, may not make keys for the role {role}. Ask an owner."
+            )
         wanted = _checked(scopes, role)
         beyond = sorted(wanted - principal.scopes)
         if beyond:
@@ -137,7 +141,7 @@ class Keys:
 
     def list(self, principal: Principal) -> Sequence[ApiKey]:
         """All keys, also those that no longer open anything; the newest first."""
-        self._allow(principal)
+        self._allow(principal, Permission.KEYS_MANAGE)
         query = select(api_keys).where(api_keys.c.org_id == self._org_id)
         with self._database.read() as connection:
             return [
@@ -145,8 +149,11 @@ class Keys:
             ]
 
     def revoke(self, principal: Principal, key: str) -> ApiKey:
-        """Make a key worthless, by its id, its first letters or its name; a second time changes nothing."""
-        self._allow(principal)
+        """Make a key worthless, by its id, its first letters or its name; a second time changes nothing.
+
+        What it had to review, assigned or claimed, is for anybody.
+        """
+        self._allow(principal, Permission.KEYS_MANAGE)
         stored = canonical_id(key)
         mine = select(api_keys).where(api_keys.c.org_id == self._org_id)
         which = (api_keys.c.hint == key) | (api_keys.c.name == key)
@@ -158,18 +165,15 @@ class Keys:
                 raise NotFound(f"There is no key {key}. `docmill keys list` shows those there are.", key=key)
             if not may_grant(principal.role, Role(rows[0].role)):
                 raise Forbidden(
-                    f"{principal.name}, as {principal.role}, may not revoke keys of the role {rows[0].role}."
+                    f"{principal.name}, as {principal.role}, may not revoke keys of the role {rows[0].role}. "
+                    "Ask an owner."
                 )
-            if rows[0].revoked_at is None:
-                now = database_now(connection)
-                deed = _revoked(connection, rows[0], now)
+            now = database_now(connection)
+            deed = _revoked(connection, rows[0], now)
+            if deed is not None:
+                discharge(connection, self._org_id, [rows[0].id], now)
                 record(connection, principal, *deed, now=now)
             return _key(connection.execute(mine.where(api_keys.c.id == rows[0].id)).one())
-
-    def _allow(self, principal: Principal) -> None:
-        if principal.org_id != self._org_id:
-            raise Forbidden(f"{principal.name} does not act for this organisation.")
-        principal.require(Permission.KEYS_MANAGE)
 
 
 def revoke_made_by(
@@ -177,7 +181,8 @@ def revoke_made_by(
 ) -> Sequence[Deed]:
     """Revoke what somebody made and could not make as `role` (None: as nobody); also what those keys made.
 
-    Whoever makes a key has seen it. What was done is for the caller to record.
+    Whoever makes a key has seen it. What was done is for the caller to record, and what the keys had to review to give
+    back: keys are locked before items, by everybody.
     """
     living = (api_keys.c.org_id == org_id, api_keys.c.revoked_at.is_(None))
     # A key is younger than the key that made it.
@@ -189,11 +194,14 @@ def revoke_made_by(
         if row.created_by in makers or (row.created_by == maker and beyond):
             makers.add(row.id)
             deeds.append(_revoked(connection, row, now))
-    return deeds
+    return [deed for deed in deeds if deed is not None]
 
 
-def _revoked(connection: Connection, row: Row[Any], now: datetime) -> Deed:
-    connection.execute(update(api_keys).where(api_keys.c.id == row.id).values(revoked_at=now))
+def _revoked(connection: Connection, row: Row[Any], now: datetime) -> Deed | None:
+    """None for a key that was revoked before: of two that revoke it at once, one does."""
+    living = (api_keys.c.id == row.id, api_keys.c.revoked_at.is_(None))
+    if not connection.execute(update(api_keys).where(*living).values(revoked_at=now)).rowcount:
+        return None
     return Deed("key.revoke", (_SUBJECT, row.id), {"name": row.name, "role": row.role})
 
 

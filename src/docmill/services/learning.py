@@ -12,9 +12,9 @@ from zlib import crc32
 from docmill.extraction.calibrating import fit
 from docmill.extraction.checks import check
 from docmill.extraction.confidence import Calibration, calibrated
-from docmill.extraction.extracting import LEARNED
 from docmill.extraction.ground_truth import Labelled
 from docmill.extraction.judging import examples_of, group_of
+from docmill.extraction.likeness import KINDS as LEARNED
 from docmill.extraction.models import CALIBRATION, Models
 from docmill.extraction.result import Extraction
 from docmill.extraction.schema import FieldSchema
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from docmill.documents.reading import Reading
     from docmill.extraction.calibrating import Example
 
-FEWEST_DOCUMENTS = 5
+FEWEST_DOCUMENTS, FEWEST_SENDERS = 5, 2
 FOLDS = 5
 _NO_WORSE = 0.01
 """Of the calibration error: differences below it are noise."""
@@ -85,10 +85,10 @@ def _error(summary: Summary) -> float:
 def learn(lessons: Sequence[Lesson]) -> Learned:
     """Fit everything on these documents; TooLittleToLearn if they are too few to tell whether it helps."""
     groups = {lesson.group for lesson in lessons}
-    if len(lessons) < FEWEST_DOCUMENTS or len(groups) < 2:
+    if len(lessons) < FEWEST_DOCUMENTS or len(groups) < FEWEST_SENDERS:
         raise TooLittleToLearn(
-            f"{len(lessons)} labelled documents of {len(groups)} senders can be learned from; "
-            f"at least {FEWEST_DOCUMENTS} of 2 are needed (receipts and invoices that are no e-invoices)."
+            f"Documents that can be learned from: {len(lessons)}, senders: {len(groups)}. At least {FEWEST_DOCUMENTS} "
+            f"of {FEWEST_SENDERS} senders are needed: label or review more receipts, and invoices without XML."
         )
     shipped = Models()
     before = [_judged(lesson, shipped) for lesson in lessons]

@@ -16,6 +16,10 @@ from docmill.db.tables import ai_breakers, ai_budgets, ai_calls, jobs, templates
 from docmill.model.ai import BreakerState, CallOutcome
 from docmill.model.errors import NotFound
 from docmill.model.ids import DEFAULT_ORG
+from docmill.services.acting import Acted
+
+BREAKER = "breaker"
+"""What entries in the audit log are about."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +76,7 @@ class BreakerView:
     probe_until: datetime | None
 
 
-class ModelUse:
+class ModelUse(Acted):
     """Looks at what the gateway recorded, for one organisation."""
 
     def __init__(self, database: Database, org_id: str = DEFAULT_ORG, *, clock: Clock = database_clock) -> None:
@@ -136,9 +140,12 @@ class ModelUse:
         values: dict[str, Any] = {"state": BreakerState.CLOSED.value, "failures": 0}
         statement = update(ai_breakers).where(ai_breakers.c.name == name)
         with self._database.write() as connection:
-            changed = connection.execute(statement.values(opened_at=None, probe_until=None, **values)).rowcount
-        if not changed:
-            raise NotFound(f"There is no breaker {name!r}; `docmill ai breakers` lists those there are.")
+            row = connection.execute(select(ai_breakers).where(ai_breakers.c.name == name).with_for_update()).first()
+            if row is None:
+                raise NotFound(f"There is no breaker {name!r}; `docmill ai breakers` lists those there are.")
+            connection.execute(statement.values(opened_at=None, probe_until=None, **values))
+            before = {"state": row.state, "failures": row.failures}
+            self._record(connection, "breaker.reset", (BREAKER, name), before, values)
 
     def _name(self, by: SpendBy) -> ColumnElement[str]:
         match by:

@@ -2,24 +2,21 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, Row, insert, select
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError
 
 from docmill.db.clock import database_now
+from docmill.db.conflicts import insert_into
 from docmill.db.database import Database
 from docmill.db.tables import memberships, organisations, users
 from docmill.model.errors import Conflict, InvalidInput, NotFound
 from docmill.model.ids import DEFAULT_ORG, canonical_id, new_id
 from docmill.model.people import Role, system_principal
-from docmill.people.audit import record
-from docmill.services.invitations import INVITED_FOR, Invitation, checked_email, checked_name, invite
-
-NAME = 100
-"""Characters that a name has at most."""
+from docmill.people.audit import ORGANISATION, record
+from docmill.services.invitations import Invitation, checked_email, checked_name, invite
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,16 +59,7 @@ class Organisations:
                 return found
         raise NotFound(f"There is no organisation {text!r}. `docmill init` founds one.", name=text)
 
-    def found(
-        self,
-        name: str,
-        email: str,
-        owner: str,
-        *,
-        another: bool = False,
-        by: str = "system",
-        way: timedelta = INVITED_FOR,
-    ) -> Founded:
+    def found(self, name: str, email: str, owner: str, *, another: bool = False, by: str = "system") -> Founded:
         """Found the organisation of this installation: the one whose documents were processed so far. Or another."""
         name, email, owner = checked_name(name, "organisation"), checked_email(email), checked_name(owner, "name")
         org_id = new_id() if another else DEFAULT_ORG
@@ -88,10 +76,10 @@ class Organisations:
                     )
                 )
                 invitation, token = invite(
-                    connection, org_id, email, Role.OWNER, now=now, by=by, within=way, resets=user.password is None
+                    connection, org_id, email, Role.OWNER, now=now, by=by, resets=user.password is None
                 )
                 after = {"name": name, "owner": email}
-                record(connection, principal, "organisation.found", ("organisation", org_id), None, after, now=now)
+                record(connection, principal, "organisation.found", (ORGANISATION, org_id), None, after, now=now)
         except IntegrityError as error:
             raise _taken(name) from error
         organisation = Organisation(id=org_id, name=name, created_at=now)
@@ -104,8 +92,7 @@ def ensure_user(connection: Connection, email: str, name: str, now: datetime) ->
     Held, because where somebody belongs decides who may choose their password. Of two that make them at once, both
     get the same person.
     """
-    kind = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
-    made = kind(users).values(id=new_id(), email=email, name=name, created_at=now)
+    made = insert_into(connection, users).values(id=new_id(), email=email, name=name, created_at=now)
     connection.execute(made.on_conflict_do_nothing(index_elements=["email"]))
     return connection.execute(select(users).where(users.c.email == email).with_for_update()).one()
 

@@ -1,22 +1,23 @@
 """The members of one organisation: who they are, what they may do, inviting and removing them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, insert, select, text, update
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import Connection, Row, delete, insert, select, update
 
 from docmill.db.clock import database_now
+from docmill.db.conflicts import insert_into
 from docmill.db.database import Database
-from docmill.db.tables import invitations, memberships, review_items, reviewers, sessions, users
-from docmill.db.tables.review import QUEUED
+from docmill.db.tables import api_keys, invitations, memberships, reviewers, sessions, users
 from docmill.model.errors import Conflict, Forbidden, NotFound
-from docmill.model.ids import DEFAULT_ORG, canonical_id
-from docmill.model.people import Permission, Principal, Role, may_grant
+from docmill.model.ids import DEFAULT_ORG, canonical_id, is_id
+from docmill.model.people import PERMISSIONS, Permission, Principal, Role, may_grant
 from docmill.people.audit import Deed, record, record_all
+from docmill.review.discharging import discharge
+from docmill.services.acting import OrgService
 from docmill.services.invitations import (
     INVITED_FOR,
     Invitation,
@@ -29,6 +30,7 @@ from docmill.services.invitations import (
 from docmill.services.keys import revoke_made_by
 
 MEMBER = "member"
+RESET_FOR = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +44,7 @@ class Member:
     created_at: datetime
 
 
-class People:
+class People(OrgService):
     """The members of one organisation. Each method takes whoever acts; time is the database's."""
 
     def __init__(self, database: Database, org_id: str = DEFAULT_ORG) -> None:
@@ -60,6 +62,27 @@ class People:
         self._allow(principal, Permission.MEMBERS_READ)
         with self._database.read() as connection:
             return _member(self._found(connection, who))
+
+    def check_reviewer(self, principal: Principal, who: str) -> None:
+        """NotFound if nobody of this id may review: what is given to nobody waits for nobody, and is never seen again.
+
+        Whoever asks is somebody. Where there are no members people are known by whatever they are called.
+        """
+        self._allow(principal, Permission.REVIEW_MANAGE)
+        with self._database.read() as connection:
+            anybody = select(memberships.c.user_id).where(memberships.c.org_id == self._org_id)
+            if who == principal.id or connection.execute(anybody.limit(1)).first() is None:
+                return
+            if is_id(who):
+                member = select(memberships.c.role).where(*self._mine(who))
+                role = connection.execute(member).scalar()
+                key = select(api_keys.c.id).where(api_keys.c.org_id == self._org_id, api_keys.c.id == who)
+                known = connection.execute(key.where(api_keys.c.revoked_at.is_(None))).first() is not None
+                if known or (role is not None and Permission.REVIEW_DECIDE in PERMISSIONS[Role(role)]):
+                    return
+        raise NotFound(
+            f"There is no member {who} who may review; `GET /members` has their ids.", field="to", member=who
+        )
 
     def invitations(self, principal: Principal) -> Sequence[Invitation]:
         """Ways in that nobody has used yet, also those whose time is up; the newest first."""
@@ -96,11 +119,14 @@ class People:
             gone = delete(invitations).where(*mine, invitations.c.used_at.is_(None)).returning(invitations)
             row = connection.execute(gone).one_or_none()
             if row is None:
-                raise NotFound(f"There is no open invitation {invitation_id}.", id=invitation_id)
+                raise NotFound(
+                    f"There is no open invitation {invitation_id}. `docmill members list` shows those there are.",
+                    id=invitation_id,
+                )
             before = {"email": row.email, "role": row.role}
             record(connection, principal, "member.withdraw", ("invitation", row.id), before, None, now=now)
 
-    def reset(self, principal: Principal, who: str, *, within: timedelta = timedelta(days=1)) -> tuple[Invitation, str]:
+    def reset(self, principal: Principal, who: str) -> tuple[Invitation, str]:
         """A way for a member to choose a password anew, and its secret. Their sessions end when it is used.
 
         For somebody who belongs to other organisations too it is good only if the installation made it: see
@@ -114,16 +140,18 @@ class People:
             now = database_now(connection)
             role = Role(row.role)
             made = invite(
-                connection, self._org_id, row.email, role, now=now, by=principal.id, within=within, resets=True
+                connection, self._org_id, row.email, role, now=now, by=principal.id, within=RESET_FOR, resets=True
             )
             record(connection, principal, "member.reset", (MEMBER, row.id), None, None, now=now)
         return made
 
-    def set_role(self, principal: Principal, who: str, role: Role) -> Member:
+    def set_role(
+        self, principal: Principal, who: str, role: Role, *, onto: Callable[[Member], None] | None = None
+    ) -> Member:
         """Let a member do something else. It counts from their next request on.
 
         Keys that they made and could not make any more are revoked, and what would let them in anew is closed: whoever
-        made it decided about another role.
+        made it decided about another role. `onto` may refuse what they are until now.
         """
         self._allow(principal, Permission.MEMBERS_MANAGE)
         _check_grant(principal, role)
@@ -131,16 +159,19 @@ class People:
             self._hold_owners(connection)
             row = self._held(connection, who)
             _check_grant(principal, Role(row.role))
+            if onto is not None:
+                onto(_member(row))
             if row.role != role.value:
                 self._check_owner_left(connection, row, role)
                 now = database_now(connection)
                 close_ways(connection, self._org_id, row.email)
                 connection.execute(update(memberships).where(*self._mine(row.id)).values(role=role.value))
                 enlist(connection, self._org_id, row.id, role)
-                if role is not Role.REVIEWER:
-                    self._discharge(connection, row.id)
-                change = ({"role": row.role}, {"role": role.value})
                 deeds = revoke_made_by(connection, self._org_id, row.id, role, now=now)
+                leaving = [deed.subject[1] for deed in deeds] + ([] if role is Role.REVIEWER else [row.id])
+                decides = Permission.REVIEW_DECIDE in PERMISSIONS[role]
+                discharge(connection, self._org_id, leaving, now, deciding=[row.id] if decides else [])
+                change = ({"role": row.role}, {"role": role.value})
                 record_all(connection, principal, [Deed("member.role", (MEMBER, row.id), *change), *deeds], now=now)
             return _member(self._found(connection, row.id))
 
@@ -160,23 +191,10 @@ class People:
             close_ways(connection, self._org_id, row.email)
             connection.execute(delete(sessions).where(sessions.c.org_id == self._org_id, sessions.c.user_id == row.id))
             connection.execute(delete(memberships).where(*self._mine(row.id)))
-            self._discharge(connection, row.id)
-            before = {"email": row.email, "role": row.role}
             deeds = revoke_made_by(connection, self._org_id, row.id, None, now=now)
+            discharge(connection, self._org_id, [row.id, *(deed.subject[1] for deed in deeds)], now)
+            before = {"email": row.email, "role": row.role}
             record_all(connection, principal, [Deed("member.remove", (MEMBER, row.id), before), *deeds], now=now)
-
-    def _discharge(self, connection: Connection, user_id: str) -> None:
-        """No more work for them; what waits for them, waits for anybody."""
-        connection.execute(delete(reviewers).where(reviewers.c.org_id == self._org_id, reviewers.c.reviewer == user_id))
-        waiting = (review_items.c.org_id == self._org_id, review_items.c.assigned_to == user_id, text(QUEUED))
-        connection.execute(
-            update(review_items).where(*waiting).values(assigned_to="", version=review_items.c.version + 1)
-        )
-
-    def _allow(self, principal: Principal, permission: Permission) -> None:
-        if principal.org_id != self._org_id:
-            raise Forbidden(f"{principal.name} does not act for this organisation.")
-        principal.require(permission)
 
     def _writing(self) -> AbstractContextManager[Connection]:
         return self._database.write()
@@ -222,8 +240,8 @@ class People:
 def enlist(connection: Connection, org_id: str, user_id: str, role: Role) -> None:
     """Reviewers are given work from the day they become one."""
     if role is Role.REVIEWER:
-        kind = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
-        connection.execute(kind(reviewers).values(org_id=org_id, reviewer=user_id, turn=0).on_conflict_do_nothing())
+        enrolled = insert_into(connection, reviewers).values(org_id=org_id, reviewer=user_id, turn=0)
+        connection.execute(enrolled.on_conflict_do_nothing())
 
 
 def add_member(connection: Connection, org_id: str, user_id: str, role: Role, *, now: datetime, by: str) -> bool:
@@ -240,7 +258,8 @@ def add_member(connection: Connection, org_id: str, user_id: str, role: Role, *,
 def _check_grant(principal: Principal, role: Role) -> None:
     if not may_grant(principal.role, role):
         raise Forbidden(
-            f"{principal.name}, as {principal.role}, may not decide about the role {role}.", role=role.value
+            f"{principal.name}, as {principal.role}, may not decide about the role {role}. Ask an owner.",
+            role=role.value,
         )
 
 

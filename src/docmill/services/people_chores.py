@@ -7,7 +7,7 @@ from sqlalchemy import delete, or_
 from docmill.db.clock import database_now
 from docmill.db.database import Database
 from docmill.db.tables import invitations, sessions, sign_in_limits
-from docmill.services.document_chores import Every
+from docmill.services.intervals import Every
 
 _REST = timedelta(minutes=10)
 _KEPT = timedelta(days=30)

@@ -8,22 +8,23 @@ what failed for a reason outside of the file (a model that was away, a full disk
 import hashlib
 import os
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol
 
 import orjson
 from sqlalchemy import Connection, select, tuple_, update
-from sqlalchemy.dialects import postgresql, sqlite
 
 from docmill.db.clock import database_now
+from docmill.db.conflicts import insert_into
 from docmill.db.database import Database
 from docmill.db.tables import document_runs, documents, jobs
 from docmill.documents.blobs import Blobs
 from docmill.documents.faults import CODES_OF_BYTES
-from docmill.documents.intake import Source, shown_name, take_in
+from docmill.documents.intake import Source, shown_name, storable, take_in
 from docmill.documents.limits import Limits
 from docmill.documents.records import AUTOMATIC, LOCAL, DocumentRecord, insert_new
 from docmill.engine.batch import NewJob
@@ -31,12 +32,16 @@ from docmill.model.documents import DocumentStatus
 from docmill.model.errors import Conflict
 from docmill.model.ids import DEFAULT_ORG, derived_id, new_id
 from docmill.model.statuses import JobStatus
+from docmill.services.acting import Acted
 from docmill.services.documents import Documents
 from docmill.services.expiring import stay
 from docmill.services.following import wait
 from docmill.services.jobs import Jobs
 
 TEMPLATE = "document-processing"
+RUN = "document_run"
+"""What entries in the audit log are about: one for all documents of a run, which know their run."""
+_NAMED = 20
 IN_FLIGHT = 200
 """Documents that are submitted and not finished: enough to keep every slot busy, few enough to lose little time on."""
 CHUNK = 50
@@ -89,7 +94,6 @@ class Progress:
     """How far a run has come."""
 
     total: int = 0
-    taken_in: int = 0
     ended: dict[DocumentStatus, int] = field(default_factory=dict)
 
     @property
@@ -103,7 +107,7 @@ class Watcher(Protocol):
     def __call__(self, progress: Progress) -> None: ...
 
 
-class Processing:
+class Processing(Acted):
     """Runs of one organisation."""
 
     def __init__(
@@ -137,13 +141,18 @@ class Processing:
         )
         with self._database.write() as connection:
             found = connection.execute(select(document_runs.c.id).where(*mine)).scalar()
+            asked = {"paths": [storable(each) for each in place[:_NAMED]], "count": len(place), **order.metadata}
             if found is not None:
+                self._record(connection, "document.resume", (RUN, str(found)), None, asked)
                 return str(found)
             run = {"id": new_id(), "org_id": self._org_id, "key": key, "created_at": database_now(connection)}
-            insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
             # Of two processes that begin the same at the same moment, the second waits here, and then joins the first.
-            connection.execute(insert(document_runs).values(run).on_conflict_do_nothing())
-            return str(connection.execute(select(document_runs.c.id).where(*mine)).scalar_one())
+            begin = insert_into(connection, document_runs).values(run).on_conflict_do_nothing()
+            begun = connection.execute(begin.returning(document_runs.c.id)).first() is not None
+            opened = str(connection.execute(select(document_runs.c.id).where(*mine)).scalar_one())
+            action = "document.process" if begun else "document.resume"
+            self._record(connection, action, (RUN, opened), None, asked)
+            return opened
 
     def close_run(self, run_id: str) -> None:
         """The run has come to its end: the same command begins a new one."""
@@ -175,7 +184,6 @@ class Processing:
                     taken = self._take_in(run_id, some, order, template_id, readers)
                     entries += taken
                     open_ids.update(entry.document_id for entry in taken)
-                    progress.taken_in += len(some)
                 check()
                 ended = self._documents.ended(sorted(open_ids))
                 for document_id, status in ended.items():
@@ -218,7 +226,14 @@ class Processing:
             return take_in(source, record, blobs, self._limits)
 
         # Ids in the order of the inputs, whoever is read first: of the same bytes, the first is the original.
-        records = list(readers.map(read, sorted(new_id() for _ in some), some))
+        begun = [
+            # Whoever waits for a pipe must be the one whom Ctrl-C reaches; a thread would wait on.
+            partial(read, document_id, source)
+            if source.keeps_waiting
+            else readers.submit(read, document_id, source).result
+            for document_id, source in zip(sorted(new_id() for _ in some), some, strict=True)
+        ]
+        records = [record() for record in begun]
         with self._database.write() as connection:
             known = _taken_in(connection, run_id, [str(record.source) for record in records])
             new = [record for record in records if (record.source, record.sha256) not in known]
@@ -306,9 +321,3 @@ def _taken_in(connection: Connection, run_id: str, places: Sequence[str]) -> Map
         )
         for row in connection.execute(query)
     }
-
-
-def in_chunks(ids: Sequence[str], size: int = CHUNK) -> Iterator[Sequence[str]]:
-    """Some of them at a time."""
-    for start in range(0, len(ids), size):
-        yield ids[start : start + size]

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from sqlalchemy import ColumnElement, delete, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 
 from docmill.db.clock import database_now
+from docmill.db.conflicts import insert_into
 from docmill.db.database import Database
 from docmill.db.tables import idempotency_keys
 from docmill.model.errors import Conflict, InvalidInput
@@ -58,9 +58,8 @@ class Replies:
         with self._database.write() as connection:
             now = database_now(connection)
             turn = Turn(who=who, key=key, begun_at=now)
-            insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
             values = {"org_id": self._org_id, "who": who, "key": key, "digest": digest}
-            mine = insert(idempotency_keys).values(**values, begun_at=now, expires_at=now + KEPT)
+            mine = insert_into(connection, idempotency_keys).values(**values, begun_at=now, expires_at=now + KEPT)
             # Of two at the same moment the second waits for the first one's commit, and finds its row.
             if connection.execute(mine.on_conflict_do_nothing().returning(_K.key)).first() is not None:
                 return turn

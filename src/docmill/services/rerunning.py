@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import select, update
+from sqlalchemy import Connection, select, update
 
 from docmill.db.database import Database
 from docmill.db.tables import ai_calls, documents, jobs, processed_documents, review_items
@@ -13,9 +13,10 @@ from docmill.engine.context import STEP_MODELS
 from docmill.model.errors import Conflict, InvalidInput, NotFound
 from docmill.model.ids import is_id
 from docmill.model.statuses import JobStatus, StepKind
+from docmill.services.acting import Acted
 from docmill.services.documents import Documents
 from docmill.services.job_views import JobView, StepView
-from docmill.services.jobs import Jobs, Retry
+from docmill.services.jobs import JOB, Jobs, Retry
 from docmill.services.submission import checked_metadata
 from docmill.services.templates import Templates
 from docmill.templates.plan import Plan
@@ -60,7 +61,7 @@ class Comparison:
     """Empty as long as the new run has not come to its end."""
 
 
-class Reruns:
+class Reruns(Acted):
     """Steps that are run again by other models, of one organisation."""
 
     def __init__(self, database: Database, jobs: Jobs, templates: Templates, documents: Documents, org_id: str) -> None:
@@ -75,12 +76,13 @@ class Reruns:
         view = self._jobs.get(job_id)
         step = _step(view, step_key)
         if step.kind != StepKind.AI:
-            told = f"The step {step_key} asks no model: it is of the kind {step.kind}."
+            told = f"The step {step_key} asks no model: it is of the kind {step.kind}. Name one of the kind ai."
             raise InvalidInput(told, field="path.step_key")
         if not view.summary.status.finished:
             raise Conflict(f"Job {view.summary.id} is still running; wait for its end or cancel it.", job_id=job_id)
         self._note(view, step, model)
-        self._jobs.retry(view.summary.id, Retry(steps=(step_key,), keep_checkpoints=False))
+        again = self._jobs if self._actor is None else self._jobs.by(self._actor)
+        again.retry(view.summary.id, Retry(steps=(step_key,), keep_checkpoints=False))
         return self._jobs.get(view.summary.id)
 
     def _note(self, view: JobView, step: StepView, model: str) -> None:
@@ -105,9 +107,22 @@ class Reruns:
             if not connection.execute(write).rowcount:
                 raise Conflict(f"Job {view.summary.id} has moved on; look at it again.", job_id=view.summary.id)
             if about_document:
+                self._check_at_rest(connection, view)
+            if about_document and is_id(view.summary.entity_id):
                 # By whom a document is read is part of the key under which its result answers for others.
                 document = update(documents).where(documents.c.id == view.summary.entity_id)
                 connection.execute(document.where(documents.c.org_id == self._org_id).values(variant=model))
+            told = ({"step": step.step_key, "model": step.model}, {"step": step.step_key, "model": model})
+            self._record(connection, "job.model", (JOB, view.summary.id), *told)
+
+    def _check_at_rest(self, connection: Connection, view: JobView) -> None:
+        """Whoever works on the document this moment must not find that it is to be read by somebody else."""
+        live = [status.value for status in JobStatus if not status.finished]
+        about = (jobs.c.entity_type == view.summary.entity_type, jobs.c.entity_id == view.summary.entity_id)
+        query = select(jobs.c.id).where(jobs.c.org_id == self._org_id, *about, jobs.c.status.in_(live))
+        busy = connection.execute(query.limit(1)).scalar()
+        if busy is not None:
+            raise Conflict(f"Job {busy} is at work on the same document; wait for its end or cancel it.", job_id=busy)
 
     def _about_document(self, view: JobView, step: StepView) -> bool:
         """Whether the step's results are our own, and name extractions."""
@@ -122,7 +137,9 @@ class Reruns:
         step = _step(view, step_key)
         kept = _kept(view.metadata, step_key)
         if kept is None:
-            raise NotFound(f"The step {step_key} was not run again by another model.", step_key=step_key)
+            raise NotFound(
+                f"The step {step_key} was not run again by another model. Run it again first.", step_key=step_key
+            )
         costs = self._costs(view.summary.id, step_key)
         done = view.summary.status.finished and view.summary.run > kept.run
         chosen = _mapping(view.metadata.get(STEP_MODELS)).get(step_key)
@@ -232,7 +249,8 @@ def _step(view: JobView, step_key: str) -> StepView:
     for step in view.steps:
         if step.step_key == step_key:
             return step
-    raise NotFound(f"The job has no step {step_key}.", step_key=step_key)
+    known = ", ".join(step.step_key for step in view.steps)
+    raise NotFound(f"The job has no step {step_key}; its steps are {known}.", step_key=step_key)
 
 
 def _mapping(value: object) -> dict[str, Any]:

@@ -4,12 +4,12 @@ Everything is looked at under the job's lock. So of two people who resolve at th
 other was first, and a job that was cancelled or whose deadline passed meanwhile takes no answer.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, assert_never
 
 import orjson
-from sqlalchemy import Connection, Row, select, update
+from sqlalchemy import Connection, Row, Select, select, update
 
 from docmill.db.clock import database_now
 from docmill.db.tables import issues, job_steps, jobs
@@ -22,6 +22,9 @@ from docmill.model.errors import Conflict, InvalidInput
 from docmill.model.issues import IssueAction, IssueStatus
 from docmill.model.statuses import StepStatus
 from docmill.templates.output import violations
+
+NoteDown = Callable[[Connection, Mapping[str, object], Mapping[str, object]], None]
+"""Told at the end of the transaction what the issue was, and what it has become."""
 
 
 class AlreadyResolved(Conflict):
@@ -70,12 +73,24 @@ class _Step:
 class Resolver:
     """One resolution, for `StorePool.work`."""
 
-    def __init__(self, issue_id: str, *, data: object, action: IssueAction, by: str | None, note: str | None) -> None:
+    def __init__(
+        self,
+        issue_id: str,
+        *,
+        data: object,
+        action: IssueAction,
+        by: str | None,
+        note: str | None,
+        also: NoteDown,
+        base: Callable[[Row[Any]], None] | None = None,
+    ) -> None:
         self._issue_id = issue_id
         self._data = data
         self._action = action
         self._by = by
         self._note = note
+        self._base = base
+        self._also = also
 
     def resolve_again(self, store: Store) -> Outcome | None:
         """After an attempt whose commit may have been done although its answer was lost."""
@@ -92,21 +107,30 @@ class Resolver:
             job_id = self._load(connection).job_id
             transaction = store.begin()
             transaction.lock(Batch(hold=[job_id] if job_id else []))
-            issue = self._load(connection)
+            issue = self._load(connection, hold=True)
+            if self._base is not None:
+                self._base(issue)
             self._check(connection, issue)
             self._record(connection)
             outcome = self._go_on(connection, transaction, issue) if issue.blocking else None
+            before = {"status": issue.status, "assigned_to": issue.assigned_to}
+            self._also(connection, before, {"status": IssueStatus.RESOLVED, **self._resolution, "note": self._note})
             failpoint("commit.inside")
         store.remember(transaction.known())
         failpoint("resolve.stored")
         return outcome
 
-    def _load(self, connection: Connection) -> Row[Any]:
-        return connection.execute(select(issues).where(issues.c.id == self._issue_id)).one()
+    def _load(self, connection: Connection, *, hold: bool = False) -> Row[Any]:
+        query: Select[Any] = select(issues).where(issues.c.id == self._issue_id)
+        return connection.execute(query.with_for_update() if hold else query).one()
 
     def _is_ours(self, issue: Row[Any]) -> bool:
         said = (issue.resolution, issue.resolved_by, issue.note)
-        return said == ({"action": self._action.value, "data": self._data}, self._by, self._note)
+        return said == (self._resolution, self._by, self._note)
+
+    @property
+    def _resolution(self) -> dict[str, object]:
+        return {"action": self._action.value, "data": self._data}
 
     def _check(self, connection: Connection, issue: Row[Any]) -> None:
         """Everything about the issue itself that can forbid this resolution."""
@@ -143,7 +167,7 @@ class Resolver:
             .where(issues.c.id == self._issue_id, issues.c.status == IssueStatus.OPEN.value)
             .values(
                 status=IssueStatus.RESOLVED.value,
-                resolution={"action": self._action.value, "data": self._data},
+                resolution=self._resolution,
                 resolved_by=self._by,
                 note=self._note,
                 resolved_at=database_now(connection),
@@ -240,4 +264,6 @@ def _waiting_step(connection: Connection, run: StepRun, answered_now: str) -> _S
 def _demand(schema: Mapping[str, object], value: object, what: str) -> None:
     broken = violations(schema, value)
     if broken:
-        raise AnswerInvalid(f"{what} does not fit: {'; '.join(broken)}. Correct it and resolve again.", broken=broken)
+        raise AnswerInvalid(
+            f"{what} does not fit: {'; '.join(broken)}. Correct it and resolve again.", field="data", broken=broken
+        )

@@ -28,7 +28,7 @@ class Retry:
 def positions_to_retry(view: JobView, plan: Plan, retry: Retry) -> frozenset[int]:
     """The positions that this retry of a finished job names; Conflict if there is nothing it could do."""
     if (len(retry.steps) > 0) + (retry.from_step is not None) + retry.everything > 1:
-        raise InvalidInput("Retry some steps, from a step on, or everything: give one of them.")
+        raise InvalidInput("Retry some steps, from a step on, or everything: give one of them.", field="steps")
     if plan.undoes:
         return _left_to_undo(view, plan, retry)
     if retry.everything:
@@ -48,7 +48,10 @@ def positions_to_retry(view: JobView, plan: Plan, retry: Retry) -> frozenset[int
 def _left_to_undo(view: JobView, plan: Plan, retry: Retry) -> frozenset[int]:
     """An undoing never repeats what it completed: that would undo it twice."""
     if not retry.keep_checkpoints:
-        raise InvalidInput("An undoing works with the results of the job it undoes; they cannot be computed afresh.")
+        raise InvalidInput(
+            "An undoing works with the results of the job it undoes; they cannot be computed afresh.",
+            field="keep_checkpoints",
+        )
     left = frozenset(plan.positions[step.step_key] for step in view.steps if _went_wrong(step))
     named = _named(plan, [*retry.steps, *([] if retry.from_step is None else [retry.from_step])])
     done = [plan.steps[position].step_key for position in named if position not in left]

@@ -1,25 +1,26 @@
 """Review as people use it: the queue, claims, assignment, fields, decisions, comments, SLAs.
 
-Fields are in `review_edits`, decisions in `review_decisions`, what is shown in `review_views`.
+Fields are in `review_edits`, decisions in `review_decisions`, SLAs in `review_slas`, what is shown in `review_views`.
 """
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import fields
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Literal, TypeVar
 
 from sqlalchemy import Connection, delete, func, insert, select
 
 from docmill.db.clock import database_now
-from docmill.db.tables import review_comments, review_items, review_settings, reviewers
+from docmill.db.conflicts import insert_into
+from docmill.db.tables import review_comments, review_items, reviewers
 from docmill.model.errors import InvalidInput, NotFound
 from docmill.model.ids import new_id
 from docmill.model.people import Permission, Principal
-from docmill.model.review import AlreadyClaimed, ReviewStatus
+from docmill.model.review import OPEN, AlreadyClaimed, ReviewStatus
+from docmill.people.audit import Deed
 from docmill.review.assignment import least_loaded
 from docmill.review.editing import lacking, rechecked
-from docmill.review.priority import seconds_of
 from docmill.review.queue import (
     NOBODY,
     Ranked,
@@ -30,9 +31,11 @@ from docmill.review.queue import (
 )
 from docmill.review.rows import fields_of
 from docmill.services.job_ids import prefix_bounds
+from docmill.services.names import names_of
 from docmill.services.review_chores import settle_one
 from docmill.services.review_decisions import Decided, Decisions
 from docmill.services.review_edits import FieldEdits
+from docmill.services.review_slas import SlaSettings
 from docmill.services.review_views import (
     SUMMARIES,
     Comment,
@@ -44,6 +47,7 @@ from docmill.services.review_views import (
     comments_query,
     field_views,
     summary,
+    whose,
 )
 
 __all__ = [
@@ -58,12 +62,10 @@ __all__ = [
 
 T = TypeVar("T")
 MOST_COMMENT = 10_000
-LONGEST_SLA = timedelta(days=3650)
 _NAMED = 5
-_ANY_SCHEMA = ""
 
 
-class Review(FieldEdits, Decisions):
+class Review(FieldEdits, Decisions, SlaSettings):
     """The review of one organisation. Each method takes whoever acts; time is the database's."""
 
     def list(
@@ -82,10 +84,10 @@ class Review(FieldEdits, Decisions):
         """
         self._allow(principal, Permission.REVIEW_READ)
         if status == "open" and assigned_to is None and claimed_by is None:
-            return self._by_priority(limit, after)
+            return self._by_priority(principal, limit, after)
         query = SUMMARIES.where(review_items.c.org_id == self._org_id)
-        wanted = ["pending", "in_review"] if status == "open" else [ReviewStatus(status).value]
-        query = query.where(review_items.c.status.in_(wanted))
+        wanted = OPEN if status == "open" else (status,)
+        query = query.where(review_items.c.status.in_([each.value for each in wanted]))
         if assigned_to is not None:
             query = query.where(review_items.c.assigned_to == assigned_to)
         if claimed_by is not None:
@@ -99,17 +101,17 @@ class Review(FieldEdits, Decisions):
                     (review_items.c.created_at == last.created_at) & (review_items.c.id < last.id)
                 )
                 query = query.where(older)
-            rows = connection.execute(query.order_by(*(column.desc() for column in place)).limit(limit))
-            return [summary(row, now) for row in rows]
+            rows = connection.execute(query.order_by(*(column.desc() for column in place)).limit(limit)).all()
+            return self._summaries(connection, rows, now, principal)
 
-    def _by_priority(self, limit: int, after: str | None) -> Sequence[ItemSummary]:
+    def _by_priority(self, principal: Principal, limit: int, after: str | None) -> Sequence[ItemSummary]:
         def work(connection: Connection, now: datetime) -> Sequence[ItemSummary]:
             last = None
             if after is not None:
                 row = self._found(connection, after)
-                last = Ranked(summary(row, now).priority.priority, row.id)
+                last = Ranked(summary(row, now, {}).priority.priority, row.id)
             order = open_by_priority(connection, self._org_id, now, limit, last)
-            return self._in_order(connection, order, now)
+            return self._in_order(connection, order, now, principal)
 
         return self._settled(self._database.read, work)
 
@@ -119,14 +121,16 @@ class Review(FieldEdits, Decisions):
 
         def work(connection: Connection, now: datetime) -> Sequence[ItemSummary]:
             order = first_in_queue(connection, self._org_id, principal.id, now, limit)[:limit]
-            return self._in_order(connection, order, now)
+            return self._in_order(connection, order, now, principal)
 
         return self._settled(self._database.read, work)
 
-    def _in_order(self, connection: Connection, order: Sequence[Ranked], now: datetime) -> Sequence[ItemSummary]:
+    def _in_order(
+        self, connection: Connection, order: Sequence[Ranked], now: datetime, by: Principal
+    ) -> Sequence[ItemSummary]:
         ids = [ranked.id for ranked in order]
-        rows = connection.execute(SUMMARIES.where(review_items.c.id.in_(ids)))
-        found = {row.id: summary(row, now) for row in rows}
+        rows = connection.execute(SUMMARIES.where(review_items.c.id.in_(ids))).all()
+        found = {item.id: item for item in self._summaries(connection, rows, now, by)}
         return [found[each] for each in ids if each in found]
 
     def get(self, principal: Principal, item_id: str) -> ItemView:
@@ -138,13 +142,15 @@ class Review(FieldEdits, Decisions):
             rows = fields_of(connection, item.id)
             count = select(func.count()).select_from(review_comments).where(review_comments.c.item_id == item.id)
             comments = connection.execute(count).scalar_one()
+            named = (*whose(item), *(row.changed_by for row in rows))
+            names = names_of(connection, self._org_id, named, principal)
         extraction, schema = self._extraction_of(item)
         _, checks = rechecked(rows, extraction, schema)
         known = {row.name for row in rows}
         offered = () if schema is None else (*schema.fields, *schema.tables)
         return ItemView(
-            item=summary(item, now),
-            fields=field_views(rows),
+            item=summary(item, now, names),
+            fields=field_views(rows, names),
             checks=checks,
             missing=lacking(rows, schema),
             addable=[name for name in offered if name not in known],
@@ -179,7 +185,7 @@ class Review(FieldEdits, Decisions):
             claimed = claim_first(connection, self._org_id, principal.id, now, until)
             if claimed is None:
                 return None
-            shown = self._summary(connection, claimed.id, now)
+            shown = self._summary(connection, claimed.id, now, principal)
             self._record_claim(connection, principal, claimed.id, now, until)
             return shown
 
@@ -192,24 +198,26 @@ class Review(FieldEdits, Decisions):
         def work(connection: Connection, now: datetime) -> ItemSummary:
             item = self._hold_item(connection, self._found(connection, item_id).id, version)
             self._check_undecided(item)
+            names = names_of(connection, self._org_id, whose(item), principal)
             if item.claimed_by not in ("", principal.id):
                 until = item.claim_expires_at.isoformat(timespec="seconds")
+                who = names.get(item.claimed_by, item.claimed_by)
                 raise AlreadyClaimed(
-                    f"Item {item.id} is being reviewed by {item.claimed_by} until {until}. Take another, or have it "
-                    "reassigned.",
+                    f"Item {item.id} is being reviewed by {who} until {until}. Take another, or have it reassigned.",
                     id=item.id,
                     claimed_by=item.claimed_by,
                 )
             if item.assigned_to not in ("", principal.id):
+                who = names.get(item.assigned_to, item.assigned_to)
                 raise AlreadyClaimed(
-                    f"Item {item.id} is assigned to {item.assigned_to}. Take another, or have it reassigned.",
+                    f"Item {item.id} is assigned to {who}. Take another, or have it reassigned.",
                     id=item.id,
                     assigned_to=item.assigned_to,
                 )
             renewed = self._renewed(now)
-            claimed = {"status": ReviewStatus.IN_REVIEW.value, "claimed_by": principal.id, "postponed_until": None}
-            self._write(connection, item, now, **claimed, **renewed, claimed_at=item.claimed_at or now)
-            shown = self._summary(connection, item.id, now)
+            claim = {"claimed_by": principal.id, "claimed_at": item.claimed_at or now, "postponed_until": None}
+            self._write(connection, item, now, status=ReviewStatus.IN_REVIEW, **claim, **renewed)
+            shown = self._summary(connection, item.id, now, principal)
             self._record_claim(connection, principal, item.id, now, renewed["claim_expires_at"])
             return shown
 
@@ -221,8 +229,8 @@ class Review(FieldEdits, Decisions):
         with self._writing() as (connection, now):
             item = self._hold_item(connection, self._found(connection, item_id).id, version)
             self._check_claim(item, principal, now)
-            self._write(connection, item, now, status=ReviewStatus.PENDING.value, **NOBODY)
-            shown = self._summary(connection, item.id, now)
+            self._write(connection, item, now, status=ReviewStatus.PENDING, **NOBODY)
+            shown = self._summary(connection, item.id, now, principal)
             self._record(connection, principal, "release", item.id, now, {"claimed_by": item.claimed_by}, {})
             return shown
 
@@ -238,10 +246,10 @@ class Review(FieldEdits, Decisions):
             self._check_undecided(item)
             if item.status == ReviewStatus.IN_REVIEW.value:
                 self._check_claim(item, principal, now)
-            pending = {"status": ReviewStatus.PENDING.value, "postponed_until": until.astimezone(UTC)}
-            self._write(connection, item, now, **pending, **NOBODY)
+            later = {"postponed_until": until.astimezone(UTC)}
+            self._write(connection, item, now, status=ReviewStatus.PENDING, **later, **NOBODY)
             after = {"postponed_until": until.isoformat()}
-            shown = self._summary(connection, item.id, now)
+            shown = self._summary(connection, item.id, now, principal)
             self._record(connection, principal, "postpone", item.id, now, {"status": item.status}, after)
             return shown
 
@@ -251,8 +259,10 @@ class Review(FieldEdits, Decisions):
         with self._writing() as (connection, now):
             item = self._hold_item(connection, self._found(connection, item_id).id, version)
             self._check_undecided(item)
+            if item.postponed_until is None:
+                return self._summary(connection, item.id, now, principal)
             self._write(connection, item, now, postponed_until=None)
-            shown = self._summary(connection, item.id, now)
+            shown = self._summary(connection, item.id, now, principal)
             self._record(connection, principal, "resume", item.id, now)
             return shown
 
@@ -262,7 +272,7 @@ class Review(FieldEdits, Decisions):
         """Give an item to somebody, or to the reviewer with the fewest. A claim of somebody else ends with it."""
         self._allow(principal, Permission.REVIEW_MANAGE)
         if to is not None:
-            _check_text(to, "name of a reviewer", 200)
+            _check_text(to, "name of a reviewer", 200, "to")
         return self._assign(principal, item_id, to, version)
 
     def unassign(self, principal: Principal, item_id: str, *, version: int | None = None) -> ItemSummary:
@@ -280,21 +290,23 @@ class Review(FieldEdits, Decisions):
             item = self._hold_item(connection, self._found(connection, item_id).id, version)
             self._check_undecided(item)
             taken = item.claimed_by not in ("", chosen)
-            ended = {"status": ReviewStatus.PENDING.value, **NOBODY} if taken else {}
-            self._write(connection, item, now, assigned_to=chosen, **ended)
+            if item.assigned_to == chosen and not taken:
+                return self._summary(connection, item.id, now, principal)
+            status, ended = (ReviewStatus.PENDING, NOBODY) if taken else (None, {})
+            self._write(connection, item, now, status=status, assigned_to=chosen, **ended)
             before = {"assigned_to": item.assigned_to or None, "claimed_by": item.claimed_by or None}
-            shown = self._summary(connection, item.id, now)
+            shown = self._summary(connection, item.id, now, principal)
             self._record(connection, principal, "assign", item.id, now, before, {"assigned_to": chosen or None})
             return shown
 
     def comment(self, principal: Principal, item_id: str, body: str, *, path: str | None = None) -> Comment:
         """Say something about an item, or about one of its fields; at any time."""
         self._allow(principal, Permission.REVIEW_DECIDE)
-        _check_text(body, "comment", MOST_COMMENT)
+        _check_text(body, "comment", MOST_COMMENT, "body.body")
         with self._writing() as (connection, now):
             item = self._found(connection, item_id)
             if path is not None and path not in {row.path for row in fields_of(connection, item.id)}:
-                raise NotFound(f"Item {item.id} has no field {path}.", path=path)
+                raise NotFound(f"Item {item.id} has no field {path}; name one that it shows.", path=path)
             said = Comment(id=new_id(), path=path, body=body, by=principal.id, by_name=principal.name, at=now)
             values = {each.name: getattr(said, each.name) for each in fields(said)}
             connection.execute(insert(review_comments).values(**values, org_id=self._org_id, item_id=item.id))
@@ -307,42 +319,17 @@ class Review(FieldEdits, Decisions):
         with self._database.read() as connection:
             return [comment_of(row) for row in connection.execute(comments_query(self._found(connection, item_id).id))]
 
-    def set_sla(self, principal: Principal, sla: timedelta | None, *, schema: str | None = None) -> None:
-        """How long items may take from now on, of one schema or of all without one of their own; None: no SLA."""
-        self._allow(principal, Permission.REVIEW_MANAGE)
-        if sla is not None and not timedelta(seconds=1) <= sla <= LONGEST_SLA:
-            raise InvalidInput("An SLA lasts between a second and ten years.", field="sla")
-        key = {"org_id": self._org_id, "schema_name": schema or _ANY_SCHEMA}
-        mine = [review_settings.c[name] == value for name, value in key.items()]
-        with self._writing() as (connection, now):
-            before = connection.execute(select(review_settings.c.sla_seconds).where(*mine)).scalar()
-            connection.execute(delete(review_settings).where(*mine))
-            seconds = 0 if sla is None else seconds_of(sla)
-            values = {"sla_seconds": seconds, "updated_by": principal.id, "updated_at": now}
-            connection.execute(insert(review_settings).values(**key, **values))
-            subject, told = ("review_sla", schema or "*"), {"sla_seconds": seconds}
-            was = None if before is None else {"sla_seconds": before}
-            self._recorder.record(connection, principal, "review.set_sla", subject, was, told, now)
-
-    def slas(self, principal: Principal) -> dict[str | None, timedelta | None]:
-        """The SLAs of the organisation by schema; under None, of all that have none of their own."""
-        self._allow(principal, Permission.REVIEW_READ)
-        query = select(review_settings).where(review_settings.c.org_id == self._org_id)
-        with self._database.read() as connection:
-            return {
-                row.schema_name or None: timedelta(seconds=row.sla_seconds) if row.sla_seconds else None
-                for row in connection.execute(query.order_by(review_settings.c.schema_name))
-            }
-
     def enroll(self, principal: Principal, reviewer: str) -> None:
         """Somebody is given work from now on, by the least-loaded rule."""
         self._allow(principal, Permission.REVIEW_MANAGE)
-        _check_text(reviewer, "name of a reviewer", 200)
+        _check_text(reviewer, "name of a reviewer", 200, "name")
         with self._writing() as (connection, now):
-            if reviewer in self._enrolled(connection):
+            # Whoever is on the list stays where they are, also if somebody else puts them there at this moment.
+            enrolled = insert_into(connection, reviewers).values(org_id=self._org_id, reviewer=reviewer, turn=0)
+            if connection.execute(enrolled.on_conflict_do_nothing().returning(reviewers.c.reviewer)).first() is None:
                 return
-            connection.execute(insert(reviewers).values(org_id=self._org_id, reviewer=reviewer, turn=0))
-            self._recorder.record(connection, principal, "review.enroll", ("reviewer", reviewer), None, {}, now)
+            deed = Deed("review.enroll", ("reviewer", reviewer), None, {})
+            self._recorder.record(connection, principal, [deed], now)
 
     def withdraw(self, principal: Principal, reviewer: str) -> None:
         """Somebody is given no more work; what they have stays theirs until it is reassigned."""
@@ -350,17 +337,15 @@ class Review(FieldEdits, Decisions):
         mine = (reviewers.c.org_id == self._org_id, reviewers.c.reviewer == reviewer)
         with self._writing() as (connection, now):
             if connection.execute(delete(reviewers).where(*mine)).rowcount:
-                self._recorder.record(connection, principal, "review.withdraw", ("reviewer", reviewer), {}, None, now)
+                deed = Deed("review.withdraw", ("reviewer", reviewer), {}, None)
+                self._recorder.record(connection, principal, [deed], now)
 
     def enrolled(self, principal: Principal) -> Sequence[str]:
         """Who is given work."""
         self._allow(principal, Permission.REVIEW_READ)
-        with self._database.read() as connection:
-            return self._enrolled(connection)
-
-    def _enrolled(self, connection: Connection) -> Sequence[str]:
         query = select(reviewers.c.reviewer).where(reviewers.c.org_id == self._org_id).order_by(reviewers.c.reviewer)
-        return list(connection.execute(query).scalars())
+        with self._database.read() as connection:
+            return [*connection.execute(query).scalars()]
 
     def _record_claim(
         self, connection: Connection, principal: Principal, item_id: str, now: datetime, until: datetime
@@ -382,6 +367,6 @@ class Review(FieldEdits, Decisions):
             return work(connection, now)
 
 
-def _check_text(text: str, what: str, most: int) -> None:
+def _check_text(text: str, what: str, most: int, field: str) -> None:
     if not text.strip() or len(text) > most or "\0" in text:
-        raise InvalidInput(f"A {what} has 1 to {most:,} characters.")
+        raise InvalidInput(f"A {what} has 1 to {most:,} characters.", field=field)

@@ -1,6 +1,6 @@
 """What all of review stands on: who may, whose item it is, and how a change is written down."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -13,14 +13,16 @@ from docmill.db.database import Database
 from docmill.db.tables import documents, review_items
 from docmill.engine.bell import Bell
 from docmill.engine.store_pool import StorePool
-from docmill.model.errors import Forbidden, NotFound
+from docmill.model.errors import NotFound
 from docmill.model.ids import DEFAULT_ORG, canonical_id
-from docmill.model.people import Permission, Principal
+from docmill.model.people import Principal
 from docmill.model.review import AlreadyDecided, NotYours, ReviewStatus, VersionConflict
-from docmill.people.audit import AuditTrail
+from docmill.people.audit import AuditTrail, Deed
 from docmill.review.recording import ITEM, Recorder
 from docmill.review.rows import HOLD_ITEM
-from docmill.services.review_views import SUMMARIES, ItemSummary, summary
+from docmill.services.acting import OrgService
+from docmill.services.names import names_of
+from docmill.services.review_views import SUMMARIES, ItemSummary, summary, whose
 
 if TYPE_CHECKING:
     from docmill.extraction.result import Extraction
@@ -39,7 +41,7 @@ class Reading:
     """By its name, and the blob of its text if it came as a file."""
 
 
-class ReviewBase:
+class ReviewBase(OrgService):
     """The review of one organisation, as its parts see it."""
 
     def __init__(
@@ -62,11 +64,6 @@ class ReviewBase:
         self._org_id = org_id
         self._claim_for = claim_for
         self._recorder = recorder or AuditTrail()
-
-    def _allow(self, principal: Principal, permission: Permission) -> None:
-        if principal.org_id != self._org_id:
-            raise Forbidden(f"{principal.name} does not act for this organisation.")
-        principal.require(permission)
 
     @contextmanager
     def _writing(self) -> Iterator[tuple[Connection, datetime]]:
@@ -134,8 +131,20 @@ class ReviewBase:
         """Whoever works on an item keeps it."""
         return {"claim_expires_at": now + self._claim_for}
 
-    def _write(self, connection: Connection, item: Row[Any], now: datetime, **values: Any) -> None:
-        """Change the item that we hold."""
+    def _write(
+        self,
+        connection: Connection,
+        item: Row[Any],
+        now: datetime,
+        *,
+        status: ReviewStatus | None = None,
+        **values: Any,
+    ) -> None:
+        """Change the item that we hold; its status only to one that it may become."""
+        if status is not None:
+            before = ReviewStatus(item.status)
+            assert before.may_become(status), f"{before} does not become {status}"
+            values["status"] = status.value
         write = update(review_items).where(review_items.c.id == item.id, review_items.c.version == item.version)
         changed = connection.execute(write.values(version=item.version + 1, updated_at=now, **values)).rowcount
         assert changed == 1, "the item is locked by this transaction"
@@ -150,10 +159,17 @@ class ReviewBase:
         before: Mapping[str, Any] | None = None,
         after: Mapping[str, Any] | None = None,
     ) -> None:
-        self._recorder.record(connection, principal, f"review.{action}", (ITEM, item_id), before, after, now)
+        deed = Deed(f"review.{action}", (ITEM, item_id), before, after)
+        self._recorder.record(connection, principal, [deed], now)
 
-    def _summary(self, connection: Connection, item_id: str, now: datetime) -> ItemSummary:
-        return summary(self._found(connection, item_id), now)
+    def _summary(self, connection: Connection, item_id: str, now: datetime, by: Principal) -> ItemSummary:
+        return self._summaries(connection, [self._found(connection, item_id)], now, by)[0]
+
+    def _summaries(
+        self, connection: Connection, rows: Sequence[Row[Any]], now: datetime, by: Principal
+    ) -> list[ItemSummary]:
+        names = names_of(connection, self._org_id, (each for row in rows for each in whose(row)), by)
+        return [summary(row, now, names) for row in rows]
 
 
 def _latest_of(query: Any, document_id: str) -> Any:

@@ -79,7 +79,7 @@ class Decisions(ReviewBase):
         if outcome is not None:
             self._bell.ring(outcome.left_ready)
         with self._database.read() as connection:
-            return Decided(item=self._summary(connection, item, database_now(connection)), job_ids=job_ids)
+            return Decided(item=self._summary(connection, item, database_now(connection), principal), job_ids=job_ids)
 
     def _transact_again(self, store: Store, wish: _Wish) -> tuple[Outcome | None, Sequence[str]]:
         """After an attempt whose commit may have been done although its answer was lost."""
@@ -96,8 +96,8 @@ class Decisions(ReviewBase):
             item = self._hold(connection, wish.item_id, wish.version)
             self._check_claim(item, wish.principal, now)
             status = self._status(connection, item, wish)
-            decided = {"status": status.value, "decided_by": wish.principal.id, "decided_at": now, "sla_at": None}
-            self._write(connection, item, now, **decided, **NOBODY, reason=wish.reason)
+            decided = {"decided_by": wish.principal.id, "decided_at": now, "sla_at": None, "reason": wish.reason}
+            self._write(connection, item, now, status=status, **decided, **NOBODY)
             new_jobs = [] if wish.reason is not None else self._jobs(connection, item, wish)
             transaction = store.begin()
             outcome = transaction.run(Batch(submissions=new_jobs)) if new_jobs else None

@@ -95,7 +95,7 @@ class FieldEdits(ReviewBase):
                 lambda editor: [editor.restore(row.path, row.before) for row in done],
                 undone=now,
             )
-            shown = self._summary(connection, item.id, now)
+            shown = self._summary(connection, item.id, now, principal)
             self._record_changes(connection, principal, item, changes, now)
             return shown
 
@@ -119,7 +119,7 @@ class FieldEdits(ReviewBase):
             item = self._hold(connection, item_id, version)
             self._check_claim(item, principal, now)
             changes = self._change(connection, principal, item, now, change)
-            shown = self._summary(connection, item.id, now)
+            shown = self._summary(connection, item.id, now, principal)
             self._record_changes(connection, principal, item, changes, now)
             return shown
 
@@ -141,8 +141,7 @@ class FieldEdits(ReviewBase):
         _store_history(connection, item, changes, principal, now, undone)
         _lock(connection, item.document_id, before, after)
         to_review = sum(row.needs_review for row in after)
-        counts = {"fields_total": len(after), "fields_to_review": to_review}
-        self._write(connection, item, now, **counts, **self._renewed(now))
+        self._write(connection, item, now, fields_total=len(after), fields_to_review=to_review, **self._renewed(now))
         return changes
 
     def _warm(self, item_id: str) -> None:
@@ -168,7 +167,7 @@ class FieldEdits(ReviewBase):
             )
             for change in changes
         ]
-        self._recorder.record_all(connection, principal, deeds, now)
+        self._recorder.record(connection, principal, deeds, now)
 
 
 def _told(row: FieldRow | None) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """What reviewers decided, as labels: for `docmill learn` and `docmill eval`."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from docmill.extraction.ground_truth import Labelled
 from docmill.extraction.schema import shipped
 from docmill.model.errors import NotFound
 from docmill.model.ids import DEFAULT_ORG
-from docmill.model.review import ReviewStatus
+from docmill.model.review import DECIDED, ReviewStatus
 from docmill.services.evaluation import LabelledFolder
 
 _VOUCHED = (ReviewStatus.APPROVED.value, ReviewStatus.CORRECTED.value)
@@ -37,23 +37,18 @@ def reviewed_folder(
     target.mkdir(parents=True, exist_ok=True)
     # What came as a file is no schema that others could be told to read by.
     names = frozenset(shipped()) if schemas is None else schemas
-    rows: list[Labelled] = []
+    # Copied when the look is over: a bucket may take long, and nobody is to be held up by it.
     with database.scoped(org_id).read() as connection:
-        for item in _decided(connection, org_id):
-            name = f"{item.document_id}{Path(item.file_name).suffix.lower()[:8]}"
-            try:
-                shutil.copyfile(blobs.path_of(item.original_key), target / name)
-            except (BlobMissing, FileNotFoundError):
-                continue
-            fields = {row.name: row.value for row in connection.execute(_labels(item.id))}
-            rows.append(
-                Labelled(
-                    file=name,
-                    fields=fields,
-                    schema=item.schema_name if item.schema_name in names else None,
-                    line=len(rows) + 1,
-                )
-            )
+        decided = [(item, _labels(connection, item.id)) for item in _decided(connection, org_id)]
+    rows: list[Labelled] = []
+    for item, fields in decided:
+        name = f"{item.document_id}{Path(item.file_name).suffix.lower()[:8]}"
+        try:
+            shutil.copyfile(blobs.path_of(item.original_key), target / name)
+        except (BlobMissing, FileNotFoundError):
+            continue
+        schema = item.schema_name if item.schema_name in names else None
+        rows.append(Labelled(file=name, fields=fields, schema=schema, line=len(rows) + 1))
     if not rows:
         raise NothingReviewed(
             "Nobody has approved a document whose original is still kept. Review some: docmill review next."
@@ -61,13 +56,13 @@ def reviewed_folder(
     return LabelledFolder(path=target, rows=tuple(rows))
 
 
-def _decided(connection: Connection, org_id: str) -> Iterator[Row[Any]]:
+def _decided(connection: Connection, org_id: str) -> Sequence[Row[Any]]:
     """The last decision about each document, oldest first."""
     later = review_items.alias("later")
     superseded = select(later.c.id).where(
         later.c.document_id == review_items.c.document_id,
         later.c.round > review_items.c.round,
-        later.c.status.in_([*_VOUCHED, ReviewStatus.REJECTED.value]),
+        later.c.status.in_([status.value for status in DECIDED]),
     )
     query: Select[Any] = (
         select(
@@ -88,9 +83,10 @@ def _decided(connection: Connection, org_id: str) -> Iterator[Row[Any]]:
         )
         .order_by(review_items.c.created_at, review_items.c.id)
     )
-    yield from connection.execute(query).all()
+    return connection.execute(query).all()
 
 
-def _labels(item_id: str) -> Any:
+def _labels(connection: Connection, item_id: str) -> dict[str, str | None]:
     table = extracted_fields.c
-    return select(table.name, table.value).where(table.item_id == item_id, table.row_index.is_(None))
+    query = select(table.name, table.value).where(table.item_id == item_id, table.row_index.is_(None))
+    return {row.name: row.value for row in connection.execute(query)}

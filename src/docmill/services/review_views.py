@@ -29,7 +29,10 @@ class ItemSummary:
     schema: str
     document_type: str | None
     assigned_to: str | None
+    assigned_to_name: str | None
+    """As of now, like the other names; None if they have left."""
     claimed_by: str | None
+    claimed_by_name: str | None
     claim_expires_at: datetime | None
     postponed_until: datetime | None
     confidence: float
@@ -41,6 +44,7 @@ class ItemSummary:
     created_at: datetime
     updated_at: datetime
     decided_by: str | None
+    decided_by_name: str | None
     decided_at: datetime | None
     automatic: bool
     """Decided by the setting `review.auto_approve`, not by a person."""
@@ -73,6 +77,7 @@ class FieldView:
     """A later run read something else than the person said: `proposed`, None if it found nothing."""
     proposed: str | None
     changed_by: str | None
+    changed_by_name: str | None
     changed_at: str | None
 
 
@@ -122,8 +127,13 @@ SUMMARIES: Select[Any] = select(review_items, documents.c.file_name).join(
 )
 
 
-def summary(row: Row[Any], now: datetime) -> ItemSummary:
-    """The record of a row of `SUMMARIES`."""
+def whose(row: Row[Any]) -> Sequence[str | None]:
+    """Everybody whom a row of `SUMMARIES` names."""
+    return row.assigned_to, row.claimed_by, row.decided_by
+
+
+def summary(row: Row[Any], now: datetime, names: Mapping[str, str]) -> ItemSummary:
+    """The record of a row of `SUMMARIES`; `names` by id."""
     parts = breakdown(
         confidence=row.confidence,
         complexity=row.complexity,
@@ -142,7 +152,9 @@ def summary(row: Row[Any], now: datetime) -> ItemSummary:
         schema=row.schema_name,
         document_type=row.document_type,
         assigned_to=row.assigned_to or None,
+        assigned_to_name=names.get(row.assigned_to),
         claimed_by=row.claimed_by or None,
+        claimed_by_name=names.get(row.claimed_by),
         claim_expires_at=row.claim_expires_at,
         postponed_until=row.postponed_until,
         confidence=row.confidence,
@@ -154,19 +166,20 @@ def summary(row: Row[Any], now: datetime) -> ItemSummary:
         created_at=row.created_at,
         updated_at=row.updated_at,
         decided_by=row.decided_by,
+        decided_by_name=names.get(row.decided_by),
         decided_at=row.decided_at,
         automatic=row.automatic,
         reason=row.reason,
     )
 
 
-def field_views(rows: Sequence[FieldRow]) -> list[FieldView]:
-    """The fields as they are shown."""
+def field_views(rows: Sequence[FieldRow], names: Mapping[str, str]) -> list[FieldView]:
+    """The fields as they are shown; `names` by id."""
     tables = locked_tables(rows)
-    return [_field_view(row, row.locked or (row.row_index is not None and row.name in tables)) for row in rows]
+    return [_field_view(row, row.locked or (row.row_index is not None and row.name in tables), names) for row in rows]
 
 
-def _field_view(row: FieldRow, locked: bool) -> FieldView:
+def _field_view(row: FieldRow, locked: bool, names: Mapping[str, str]) -> FieldView:
     read = row.value is not None and row.value == row.extracted
     details = row.details
     return FieldView(
@@ -188,6 +201,7 @@ def _field_view(row: FieldRow, locked: bool) -> FieldView:
         differs=row.differs,
         proposed=row.proposed,
         changed_by=row.changed_by,
+        changed_by_name=names.get(row.changed_by or ""),
         changed_at=row.changed_at,
     )
 

@@ -1,15 +1,16 @@
 """Documents by the words that stand in them, in their names and in their values.
 
-A document's words are stored when somebody first looks for any after it was done, some at a time, and by the workers in
-the background; a result that changed is stored anew. A query means all of its words, the last of them as a beginning.
+A document's words are stored by the workers in the background, and anew when its result changed; whoever looks writes
+nothing. Until then the newest of those that wait are found by their names and types, and by what they said before.
+Documents without a result are not found. A query means all of its words, the last of them as a beginning.
 """
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Select, delete, insert, literal, select, text, tuple_, update
+from sqlalchemy import ColumnElement, Connection, and_, delete, insert, literal, or_, select, text, tuple_, update
 
 from docmill.db.database import Database
 from docmill.db.tables import document_words, documents
@@ -24,8 +25,8 @@ MOST_WORDS = 5000
 """Of one document; a book is found by its first pages."""
 MOST_ASKED = 10
 _AT_ONCE = 50
-_CATCH_UP = 200
-"""Documents that one look stores the words of before it answers; the rest is for the background."""
+_YOUNG = 200
+"""Documents, the newest of those whose words are not stored, that one look knows by their names."""
 _WORD = re.compile(r"\w+(?:[.,/:-]\w+)*")
 UNSTORED = {
     "sqlite": "extraction_key IS NOT NULL AND words_of IS NOT extraction_key",
@@ -56,9 +57,11 @@ class Search:
     def find(self, query: str, *, before: str | None = None, limit: int = 50) -> Sequence[DocumentRecord]:
         """Documents with all words of the query, the newest first."""
         asked = _asked(query)
-        self.store_words(_CATCH_UP)
         with self._database.read() as connection:
-            found = self._matching(asked)
+            young = self._young(connection, asked)
+            found = select(documents.c.id).where(documents.c.org_id == self._org_id)
+            matching = and_(*self._matching(asked))
+            found = found.where(or_(matching, documents.c.id.in_(young)) if young else matching)
             if before is not None:
                 found = found.where(self._older(connection, before))
             found = found.order_by(documents.c.created_at.desc(), documents.c.id.desc()).limit(limit)
@@ -66,15 +69,27 @@ class Search:
         records = self._documents.many(ids)
         return [records[each] for each in ids if each in records]
 
-    def _matching(self, asked: Sequence[str]) -> Select[Any]:
-        query = select(documents.c.id).where(documents.c.org_id == self._org_id)
+    def _matching(self, asked: Sequence[str]) -> Iterator[ColumnElement[bool]]:
         for place, word in enumerate(asked):
             last = place == len(asked) - 1
             # A beginning is a range: behind it comes what begins so, up to the last character there is.
             same = _W.word.between(word, word + "\U0010ffff") if last else _W.word == word
             with_it = select(_W.document_id).where(_W.org_id == self._org_id, same)
-            query = query.where(documents.c.id.in_(with_it))
-        return query
+            yield documents.c.id.in_(with_it)
+
+    def _young(self, connection: Connection, asked: Sequence[str]) -> list[str]:
+        """Documents whose words are not stored yet, if their names have these."""
+        query = (
+            select(documents.c.id, documents.c.file_name, documents.c.document_type)
+            .where(documents.c.org_id == self._org_id, text(UNSTORED[self._database.kind]))
+            .order_by(documents.c.id.desc())
+            .limit(_YOUNG)
+        )
+        return [
+            str(row.id)
+            for row in connection.execute(query)
+            if _has_all(words_in(f"{row.file_name}\n{row.document_type or ''}"), asked)
+        ]
 
     def _older(self, connection: Connection, before: str) -> Any:
         query = select(documents.c.created_at, documents.c.id).where(
@@ -82,7 +97,7 @@ class Search:
         )
         row = connection.execute(query).first()
         if row is None:
-            raise InvalidInput("The cursor is not one of this list.", field="query.cursor")
+            raise InvalidInput("The cursor is not one of this list; begin again without one.", field="query.cursor")
         place = tuple_(literal(row.created_at, documents.c.created_at.type), literal(row.id, documents.c.id.type))
         return tuple_(documents.c.created_at, documents.c.id) < place
 
@@ -108,9 +123,11 @@ class Search:
     def _store(self, record: DocumentRecord) -> None:
         found = self._words(record)
         with self._database.write() as connection:
-            # Conditional: a result that came meanwhile is somebody else's next look.
+            # Conditional: a result that came meanwhile is for the next time, and of two workers one is enough.
             mark = update(documents).where(
-                documents.c.id == record.id, documents.c.extraction_key == record.extraction_key
+                documents.c.id == record.id,
+                documents.c.extraction_key == record.extraction_key,
+                text(UNSTORED[self._database.kind]),
             )
             if connection.execute(mark.values(words_of=record.extraction_key)).rowcount:
                 connection.execute(delete(document_words).where(_W.document_id == record.id))
@@ -129,6 +146,11 @@ class Search:
             # What is gone cannot be found by; the name still can.
             pass
         return words_in("\n".join([*parts, *_texts(dict(record.locked))]))[:MOST_WORDS]
+
+
+def _has_all(words: Sequence[str], asked: Sequence[str]) -> bool:
+    *whole, beginning = asked
+    return set(whole) <= set(words) and any(word.startswith(beginning) for word in words)
 
 
 def _texts(value: Any) -> Iterable[str]:

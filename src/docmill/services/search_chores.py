@@ -1,7 +1,7 @@
 """What a worker does for search in the background: a few documents at a time, so that steps come first."""
 
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from sqlalchemy import select, text
 
@@ -9,6 +9,7 @@ from docmill.db.database import Database
 from docmill.db.tables import documents
 from docmill.documents.blobs import Blobs
 from docmill.services.documents import Documents
+from docmill.services.intervals import Every
 from docmill.services.search import UNSTORED, Search
 
 _REST = timedelta(seconds=2)
@@ -23,13 +24,13 @@ class SearchChores:
     def __init__(self, database: Database, blobs: Callable[[], Blobs]) -> None:
         self._database = database
         self._blobs = blobs
-        self._next = datetime.min.replace(tzinfo=UTC)
         self._last = ""
+        self._store = Every(_REST, lambda now: self._store_some())
 
     def __call__(self, now: datetime) -> None:
-        if now < self._next:
-            return
-        self._next = now + _REST
+        self._store(now)
+
+    def _store_some(self) -> None:
         for org_id in self._waiting():
             known = Documents(self._database, self._blobs, org_id)
             Search(self._database, known, org_id).store_words(_SOME)

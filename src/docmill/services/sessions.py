@@ -29,6 +29,17 @@ _SEEN = timedelta(minutes=1)
 """How often it is written down that a session was used: not at every request."""
 
 
+_HOLDERS = (
+    select(sessions, memberships.c.role, users.c.name)
+    .join(
+        memberships,
+        (memberships.c.org_id == sessions.c.org_id) & (memberships.c.user_id == sessions.c.user_id),
+    )
+    .join(users, users.c.id == sessions.c.user_id)
+)
+"""Sessions, with whose they are and what they may do now."""
+
+
 class SignInFailed(DocmillError):
     """The address or the password is wrong; which of them is not told."""
 
@@ -113,16 +124,11 @@ class Sessions:
         """Who this is; None if the session has ended, or was never there."""
         if not token.startswith(SESSION):
             return None
-        columns = (sessions, memberships.c.role, users.c.name)
-        joined = sessions.join(
-            memberships,
-            (memberships.c.org_id == sessions.c.org_id) & (memberships.c.user_id == sessions.c.user_id),
-        ).join(users, users.c.id == sessions.c.user_id)
-        query = select(*columns).select_from(joined).where(sessions.c.token_hash == hashed(token))
+        query = _HOLDERS.where(sessions.c.token_hash == hashed(token))
         with self._database.as_entry().read() as connection:
             now = database_now(connection)
             row = connection.execute(query).one_or_none()
-        if row is None or row.expires_at <= now or row.seen_at <= now - self._idle:
+        if row is None or self._over(row, now):
             return None
         if row.seen_at <= now - _SEEN:
             seen = update(sessions).where(sessions.c.token_hash == row.token_hash).values(seen_at=now)
@@ -131,10 +137,19 @@ class Sessions:
         return _principal(row.org_id, row.user_id, row.name, Role(row.role))
 
     def sign_out(self, token: str) -> None:
-        """End a session. One that has ended is no mistake."""
-        gone = delete(sessions).where(sessions.c.token_hash == hashed(token))
-        with self._database.as_entry().write() as connection:
-            connection.execute(gone)
+        """End a session. One that has ended is no mistake, and nothing that somebody did."""
+        mine = sessions.c.token_hash == hashed(token)
+        with self._database.as_entry().read() as connection:
+            row = connection.execute(_HOLDERS.where(mine)).one_or_none()
+        if row is None:
+            return
+        with self._database.as_entry(row.org_id).write() as connection:
+            now = database_now(connection)
+            # Conditional: of two that end it at once, one does.
+            gone = connection.execute(delete(sessions).where(mine).returning(sessions)).one_or_none()
+            if gone is not None and not self._over(gone, now):
+                principal = _principal(row.org_id, row.user_id, row.name, Role(row.role))
+                record(connection, principal, "session.sign_out", (MEMBER, row.user_id), now=now)
 
     def accept(self, token: str, password: str, *, name: str | None = None, address: str | None = None) -> SignedIn:
         """Use a way in: join the organisation (or choose a password anew), and be signed in.
@@ -181,6 +196,11 @@ class Sessions:
             action = "member.join" if joined else "member.password"
             record(connection, principal, action, (MEMBER, person.id), None, {"email": found.email}, now=now)
         return self._begin(person, place)
+
+    def _over(self, session: Row[Any], now: datetime) -> bool:
+        """Whether its time is up, or nobody used it for too long."""
+        over: bool = session.expires_at <= now or session.seen_at <= now - self._idle
+        return over
 
     def _begin(self, user: Row[Any], place: Row[Any]) -> SignedIn:
         token = new_secret(SESSION)

@@ -5,7 +5,7 @@ import io
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from docmill.model.errors import Conflict, InvalidInput, NotFound
+from docmill.model.errors import Conflict, InvalidInput
 
 if TYPE_CHECKING:
     from docmill.documents.blobs import Blobs
@@ -29,6 +29,8 @@ class Drawing:
 
 def draw(documents: "Documents", record: "DocumentRecord", blobs: "Blobs", *, page: int) -> Drawing:
     """Draw a page of a document; NotFound, Conflict or InvalidInput if that cannot be."""
+    from docmill.services.documents import original_gone
+
     reading, extraction = documents.reading(record), documents.extraction(record)
     if reading is None or extraction is None:
         reason = f": {record.error_message}" if record.error_message else f"; its status is {record.status.value}"
@@ -44,7 +46,7 @@ def draw(documents: "Documents", record: "DocumentRecord", blobs: "Blobs", *, pa
         read = "1 page that was read" if count == 1 else f"{count} pages that were read"
         raise InvalidInput(f"Document {record.id} has {read}, and no page {page}.")
     if record.original_key is None or not blobs.has(record.original_key):
-        raise NotFound(f"The original of document {record.id} is not kept any more, so it cannot be drawn.")
+        raise original_gone(record.id)
     picture = _rendered(str(blobs.path_of(record.original_key)), page, chosen.turned)
     return _drawn(picture, reading, extraction, page=page, title=record.file_name)
 

@@ -44,7 +44,9 @@ def new_job(
         raise InvalidInput("A job is known by an id of yours or by an idempotency key, not by both.")
     entity_type, entity_id = _entity(entity, template)
     if priority not in PRIORITIES:
-        raise InvalidInput(f"The priority {priority} is not between {PRIORITIES[0]} and {PRIORITIES[-1]}.")
+        raise InvalidInput(
+            f"The priority {priority} is not between {PRIORITIES[0]} and {PRIORITIES[-1]}.", field="priority"
+        )
     return NewJob(
         template_id=template.id,
         org_id=org_id,
@@ -84,7 +86,7 @@ def entity_of(text: str, *, example: str = "document:42") -> tuple[str, str]:
     """Type and id of the entity that a person names as `type:id`."""
     entity_type, colon, entity_id = text.partition(":")
     if not colon or not entity_id or not _TYPE.fullmatch(entity_type):
-        raise InvalidInput(f"{text!r} does not name an entity; write TYPE:ID, such as {example}.")
+        raise InvalidInput(f"{text!r} does not name an entity; write TYPE:ID, such as {example}.", field="entity")
     return entity_type, checked_text("entity id", entity_id)
 
 
@@ -93,7 +95,8 @@ def _entity(entity: str, template: TemplateVersion) -> tuple[str, str]:
     if entity_type != template.processable_type:
         raise InvalidInput(
             f"The template {template.name!r} processes {template.processable_type}, not {entity_type}; "
-            f"write {template.processable_type}:{entity_id} or choose another template."
+            f"write {template.processable_type}:{entity_id} or choose another template.",
+            field="entity",
         )
     return entity_type, entity_id
 
@@ -121,11 +124,11 @@ def checked_metadata(value: Mapping[str, object]) -> dict[str, Any]:
     try:
         text = orjson.dumps(value)
     except TypeError as error:
-        raise InvalidInput(f"The metadata cannot be stored: {error}.") from error
+        raise InvalidInput(f"The metadata cannot be stored: {error}.", field="metadata") from error
     if _NUL.search(text):
-        raise InvalidInput("The metadata holds a NUL character, which cannot be stored.")
+        raise InvalidInput("The metadata holds a NUL character, which cannot be stored.", field="metadata")
     if len(text) > MAX_METADATA:
-        raise InvalidInput(f"The metadata has {len(text):,} bytes; {MAX_METADATA:,} are allowed.")
+        raise InvalidInput(f"The metadata has {len(text):,} bytes; {MAX_METADATA:,} are allowed.", field="metadata")
     return dict(value)
 
 
@@ -155,5 +158,7 @@ def check_entities(new_jobs: Sequence[NewJob]) -> None:
     if twice:
         more = f" and {len(twice) - MOST_NAMED:,} more" if len(twice) > MOST_NAMED else ""
         raise InvalidInput(
-            f"Entities are given more than once: {', '.join(twice[:MOST_NAMED])}{more}. Give each once.", entities=twice
+            f"Entities are given more than once: {', '.join(twice[:MOST_NAMED])}{more}. Give each once.",
+            field="entities",
+            entities=twice,
         )

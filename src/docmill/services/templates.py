@@ -16,12 +16,15 @@ from docmill.db.tables import jobs, template_steps, templates
 from docmill.model.errors import NotFound
 from docmill.model.ids import DEFAULT_ORG, is_id, new_id
 from docmill.model.statuses import JobStatus
+from docmill.services.acting import Acted
 from docmill.templates.compile import CompiledTemplate
 from docmill.templates.document import Document, plan_from_document
 from docmill.templates.plan import ALL_PREVIOUS, Plan
 
 Onto = Callable[[int | None], None]
 """Told the newest version there is inside the transaction that stores the next; raises to prevent it."""
+TEMPLATE = "template"
+"""What entries in the audit log are about."""
 _ATTEMPTS = 50
 """Each attempt that fails is another's that succeeded, so this many can register one name at the same moment."""
 
@@ -83,7 +86,7 @@ class TemplateUse:
     step_key: str
 
 
-class Templates:
+class Templates(Acted):
     """The templates of one organisation."""
 
     def __init__(self, database: Database, org_id: str = DEFAULT_ORG) -> None:
@@ -129,6 +132,9 @@ class Templates:
         places = sorted(range(len(compiled)), key=lambda place: compiled[place].plan.name)
         with self._database.write() as connection:
             added = {place: self._add(connection, compiled[place], onto) for place in places}
+            for place in places:
+                if added[place].new:
+                    self._published(connection, added[place].template)
         return [added[place] for place in range(len(compiled))]
 
     def _add(self, connection: Connection, compiled: CompiledTemplate, onto: Onto | None) -> Registration:
@@ -160,6 +166,11 @@ class Templates:
         row = self._row(connection, templates.c.id == values["id"])
         assert row is not None
         return Registration(template=_version(row), new=True)
+
+    def _published(self, connection: Connection, template: TemplateVersion) -> None:
+        told = {"version": template.version, "id": template.id, "digest": template.digest}
+        before = None if template.version == 1 else {"version": template.version - 1}
+        self._record(connection, "template.publish", (TEMPLATE, template.name), before, told)
 
     def find(self, name: str, version: int | None = None) -> TemplateVersion:
         """The newest version of a template, or the one asked for."""

@@ -1,7 +1,7 @@
 """Uploads by a signed link: the right to send the bytes of one document, for a while, and nothing else.
 
 The link says it all, proven by an HMAC; it needs no row of its own. The document's id is in it, so bytes that are sent
-twice are one document.
+twice are one document. Signed is not encrypted: whoever is given the link can read what it says, so it names nobody.
 """
 
 import base64
@@ -11,11 +11,16 @@ import hmac
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
+from typing import Literal
 
 import orjson
+from sqlalchemy import select
 
+from docmill.db.database import Database
+from docmill.db.tables import api_keys, users
 from docmill.documents.links import LinkRefused
-from docmill.model.ids import new_id
+from docmill.model.ids import canonical_id, new_id
+from docmill.model.people import Principal, Role
 
 WITHIN = timedelta(minutes=15)
 _MOST = 4096
@@ -28,10 +33,25 @@ class Slot:
     document_id: str
     org_id: str
     by: str
+    kind: Literal["user", "key", "system"]
+    """What `by` is."""
     file_name: str
     schema: str | None
     model: str | None
     expires: int
+
+
+def holder(database: Database, slot: Slot) -> Principal:
+    """Whoever asked for the slot: who sends the bytes acts for them, and may do nothing else.
+
+    Those who are no longer there, and the system, are called by their id.
+    """
+    called = {"user": (users.c.id, users.c.name), "key": (api_keys.c.id, api_keys.c.name)}.get(slot.kind)
+    stored, name = canonical_id(slot.by), None
+    if called is not None and stored is not None:
+        with database.scoped(slot.org_id).read() as connection:
+            name = connection.execute(select(called[1]).where(called[0] == stored)).scalar()
+    return Principal(org_id=slot.org_id, kind=slot.kind, id=slot.by, name=name or slot.by, role=Role.SERVICE)
 
 
 class Slots:
@@ -41,13 +61,14 @@ class Slots:
         self._secret = secret
 
     def make(
-        self, *, org_id: str, by: str, file_name: str, schema: str | None, model: str | None, now: datetime
+        self, by: Principal, *, file_name: str, schema: str | None, model: str | None, now: datetime
     ) -> tuple[Slot, str]:
-        """A slot for one document, and the token that opens it."""
+        """A slot for one document of whoever asks, and the token that opens it."""
         slot = Slot(
             document_id=new_id(),
-            org_id=org_id,
-            by=by,
+            org_id=by.org_id,
+            by=by.id,
+            kind=by.kind,
             file_name=file_name,
             schema=schema,
             model=model,
@@ -65,7 +86,10 @@ class Slots:
             raise LinkRefused("The link is malformed; ask for a new one.") from None
         if not hmac.compare_digest(self._proof(content), given):
             raise LinkRefused("The link was not made by this installation, or was altered; ask for a new one.")
-        slot = Slot(**orjson.loads(content))
+        try:
+            slot = Slot(**orjson.loads(content))
+        except TypeError:
+            raise LinkRefused("The link was made by another release; ask for a new one.") from None
         if now.timestamp() >= slot.expires:
             raise LinkRefused("The link has expired; ask for a new one.")
         return slot

@@ -11,30 +11,35 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlalchemy import delete, select
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import Connection, delete, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from docmill.db.clock import database_now
+from docmill.db.conflicts import insert_into
 from docmill.db.database import Database
 from docmill.db.tables import documents, leaving_blobs
 from docmill.documents.blobs import Blobs, StorageUnavailable, unusable
 from docmill.documents.faults import EmptyFile, FileTooLarge
 from docmill.documents.intake import shown_name
 from docmill.documents.records import AUTOMATIC, DocumentRecord, insert_new
-from docmill.documents.sniffing import sniff
-from docmill.engine.batch import Batch, NewJob, Outcome
-from docmill.engine.bell import Bell
+from docmill.documents.sniffing import sniff_file
+from docmill.engine.batch import Batch, NewJob, Outcome, Report
+from docmill.engine.bell import CONTROL, Bell
+from docmill.engine.events import Cancelled
+from docmill.engine.pruning import delete_jobs
 from docmill.engine.store import Store
 from docmill.engine.store_pool import StorePool
 from docmill.model.errors import Conflict, DocmillError
 from docmill.model.ids import derived_id, new_id
-from docmill.services.documents import Documents
+from docmill.model.people import Principal
+from docmill.people import audit
+from docmill.services.acting import OrgService
+from docmill.services.documents import DOCUMENT, Documents
 from docmill.services.expiring import stay
 from docmill.services.following import wait
 from docmill.services.processing import Order
+from docmill.services.quota import keep_within
 
-_HEAD = 1 << 16
 SOURCE = "upload"
 
 
@@ -47,7 +52,6 @@ class Incoming:
         self._digest = hashlib.sha256()
         self.file = folder / secrets.token_hex(16)
         self.size = 0
-        self.head = b""
         try:
             self._fd: int | None = os.open(self.file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         except OSError as error:
@@ -68,8 +72,6 @@ class Incoming:
                 limit=self._limit,
             )
         self._digest.update(chunk)
-        if len(self.head) < _HEAD:
-            self.head += chunk[: _HEAD - len(self.head)]
         view = memoryview(chunk)
         while view:
             try:
@@ -101,7 +103,7 @@ class Uploaded:
     """False: the same bytes came before for the same document."""
 
 
-class Uploads:
+class Uploads(OrgService):
     """The uploads of one organisation."""
 
     def __init__(
@@ -115,6 +117,7 @@ class Uploads:
         *,
         org_id: str,
         limit: int,
+        quota: int | None,
     ) -> None:
         self._database = database.scoped(org_id)
         self._bell = bell
@@ -124,22 +127,23 @@ class Uploads:
         self._stores = stores.standing_as(self._database)
         self._org_id = org_id
         self._limit = limit
+        self._quota = quota
 
     def open(self) -> Incoming:
         """A place for the bytes of one document."""
         return Incoming(self._blobs().workshop, self._limit)
 
     def accept(
-        self, incoming: Incoming, *, name: str, order: Order, by: str, document_id: str | None = None
+        self, incoming: Incoming, *, name: str, order: Order, by: Principal, document_id: str | None = None
     ) -> Uploaded:
         """Make a document of what came, and submit its job. A fault of the file is raised, and nothing is kept.
 
         With a `document_id` it is that document: the same bytes again change nothing, others are a Conflict.
         """
+        self._check_organisation(by)
         if not incoming.size:
             raise EmptyFile("The file is empty. Upload it again; perhaps the transfer was cut off.", field="body.file")
-        whole = incoming.head if not incoming.head.startswith(b"PK") else incoming.file.read_bytes()
-        kind = sniff(whole)
+        kind = sniff_file(incoming.file)
         key, size = incoming.key, incoming.size
         incoming.finish()
         if document_id is not None and (known := self._known(document_id, key)) is not None:
@@ -172,12 +176,12 @@ class Uploads:
         # Bytes that were there before may be leaving; from now on our row protects them.
         stay(self._database, [key], wait)
         if not self._blobs().has(key):
-            self._forget(record)
+            self._forget(record, by)
             raise StorageUnavailable("The bytes expired while they came in again. Upload the file once more.")
         self._bell.ring(outcome.left_ready)
         return Uploaded(document=self._documents.get(record.id), new=True)
 
-    def _commit(self, record: DocumentRecord, order: Order, by: str) -> Outcome:
+    def _commit(self, record: DocumentRecord, order: Order, by: Principal) -> Outcome:
         job = NewJob(
             id=str(record.job_id),
             template_id=self._template(),
@@ -187,18 +191,25 @@ class Uploads:
             title=record.file_name,
             metadata=order.metadata,
             file_type=record.format,
-            created_by=by,
+            created_by=by.id,
         )
 
         def work(store: Store) -> Outcome:
             with store.session.write() as connection:
                 insert_new(connection, [record])
+                keep_within(connection, self._org_id, self._quota)
                 # Whoever came with other bytes for this document at the same moment was first: the insert waited.
                 stored = select(documents.c.sha256).where(documents.c.id == record.id)
                 if connection.execute(stored).scalar() != record.sha256:
                     raise _other_bytes(record.id)
                 transaction = store.begin()
                 outcome = transaction.run(Batch(submissions=[job]))
+                if outcome.submitted:
+                    told = {name: getattr(record, name) for name in ("file_name", "sha256", "size", "format", "job_id")}
+                    now = database_now(connection)
+                    audit.record(
+                        connection, by, "document.upload", (DOCUMENT, record.id), None, told | order.metadata, now=now
+                    )
             store.remember(transaction.known())
             return outcome
 
@@ -213,13 +224,26 @@ class Uploads:
     def _let_go(self, key: str) -> None:
         """Bytes that came in vain are deleted by whoever sees all organisations: another may have brought them too."""
         with suppress(DocmillError, SQLAlchemyError), self._database.write() as connection:
-            insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
-            connection.execute(insert(leaving_blobs).values(key=key).on_conflict_do_nothing())
+            connection.execute(insert_into(connection, leaving_blobs).values(key=key).on_conflict_do_nothing())
 
-    def _forget(self, record: DocumentRecord) -> None:
-        with self._database.write() as connection:
-            connection.execute(delete(documents).where(documents.c.id == record.id, documents.c.org_id == self._org_id))
+    def _forget(self, record: DocumentRecord, by: Principal) -> None:
+        """Take it back, with its job: sent once more, under the same id, it is a new document with a new job."""
+        job_id = str(record.job_id)
+
+        def gone(connection: Connection, outcome: Outcome) -> None:
+            delete_jobs(connection, [job_id])
+            mine = (documents.c.id == record.id, documents.c.org_id == self._org_id)
+            if connection.execute(delete(documents).where(*mine)).rowcount:
+                before, now = {"file_name": record.file_name, "sha256": record.sha256}, database_now(connection)
+                audit.record(connection, by, "document.withdraw", (DOCUMENT, record.id), before, now=now)
+
+        self._stores.commit(Batch(reports=[Report(job_id=job_id, event=Cancelled())]), also=gone)
+        # A worker may have begun already.
+        self._bell.ring([CONTROL])
 
 
 def _other_bytes(document_id: str) -> Conflict:
-    return Conflict(f"Document {document_id} was uploaded before, with other bytes.", document_id=document_id)
+    return Conflict(
+        f"Document {document_id} was uploaded before, with other bytes; ask for a new link to upload these.",
+        document_id=document_id,
+    )

@@ -6,15 +6,15 @@ seen later than the time it wrote down. What was told before is known by its key
 """
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 import orjson
 from sqlalchemy import Connection, Row, Select, select, tuple_, update
-from sqlalchemy.dialects import postgresql, sqlite
 
+from docmill.db.conflicts import insert_into
 from docmill.db.database import Database
 from docmill.db.tables import documents, jobs, review_items, templates, webhook_deliveries, webhook_endpoints
 from docmill.db.types import iso
@@ -70,25 +70,11 @@ class Announcing:
     def __init__(self, behind: Recorder) -> None:
         self._behind = behind
 
-    def record(
-        self,
-        connection: Connection,
-        principal: Principal,
-        action: str,
-        subject: tuple[str, str],
-        before: Mapping[str, Any] | None,
-        after: Mapping[str, Any] | None,
-        now: datetime,
-    ) -> None:
-        """As `Recorder` says."""
-        self._announce(connection, principal, [Deed(action, subject, before, after)], now)
-        # Last: an audit log locks the end of its chain from here on.
-        self._behind.record(connection, principal, action, subject, before, after, now)
-
-    def record_all(self, connection: Connection, principal: Principal, deeds: Sequence[Deed], now: datetime) -> None:
+    def record(self, connection: Connection, principal: Principal, deeds: Sequence[Deed], now: datetime) -> None:
         """As `Recorder` says."""
         self._announce(connection, principal, deeds, now)
-        self._behind.record_all(connection, principal, deeds, now)
+        # Last: an audit log locks the end of its chain from here on.
+        self._behind.record(connection, principal, deeds, now)
 
     def _announce(self, connection: Connection, principal: Principal, deeds: Sequence[Deed], now: datetime) -> None:
         told = [deed for deed in deeds if deed.action in _TOLD_BY_REVIEW and deed.subject[0] == ITEM]
@@ -103,7 +89,7 @@ def _of_review(connection: Connection, principal: Principal, deed: Deed, now: da
     event, item_id = _TOLD_BY_REVIEW[deed.action], deed.subject[1]
     data = _item(connection, principal.org_id, item_id) | dict(deed.after or {})
     if event is WebhookEvent.REVIEW_DECIDED:
-        data["decided_by"] = principal.name
+        data |= {"decided_by": principal.id, "decided_by_name": principal.name}
     return Happening(event=event, key=f"{deed.action}:{item_id}:{iso(now)}", at=now, data=data)
 
 
@@ -139,22 +125,24 @@ def deliver(connection: Connection, endpoint: Row[Any], happenings: Sequence[Hap
         }
         for each in happenings
     ]
-    insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
-    connection.execute(insert(webhook_deliveries).on_conflict_do_nothing(), rows)
+    connection.execute(insert_into(connection, webhook_deliveries).on_conflict_do_nothing(), rows)
 
 
-def gather(database: Database, now: datetime) -> None:
-    """Write down what the jobs that have ended since the last look mean to the endpoints that want to hear of it."""
+def gather(database: Database, now: datetime, ours: Callable[[], bool] = lambda: True) -> None:
+    """Write down what the jobs that have ended since the last look mean to the endpoints that want to hear of it.
+
+    `ours` tells whether it is our turn, and is asked only if there is anybody to tell.
+    """
     with database.as_keeper().read() as connection:
         found = connection.execute(select(webhook_endpoints).where(webhook_endpoints.c.enabled)).all()
-    for endpoint in found:
-        wanted = {event for event in _OF_JOBS if event.value in endpoint.events}
-        if wanted:
-            try:
-                _gather_for(database.scoped(endpoint.org_id), endpoint, wanted, now)
-            except Exception as error:
-                # It comes up again; the other endpoints must not suffer for it.
-                log.warning("what is to be told to endpoint %s was not found out: %s", endpoint.id, error)
+    asked = [(each, {event for event in _OF_JOBS if event.value in each.events}) for each in found]
+    waiting = [(endpoint, wanted) for endpoint, wanted in asked if wanted]
+    for endpoint, wanted in waiting if waiting and ours() else ():
+        try:
+            _gather_for(database.scoped(endpoint.org_id), endpoint, wanted, now)
+        except Exception as error:
+            # It comes up again; the other endpoints must not suffer for it.
+            log.warning("what is to be told to endpoint %s was not found out: %s", endpoint.id, error)
 
 
 def _gather_for(database: Database, endpoint: Row[Any], wanted: set[WebhookEvent], now: datetime) -> None:
@@ -195,7 +183,7 @@ def _ended(database: Database, org_id: str, begin: datetime, end: datetime) -> I
     )
     place: tuple[datetime, str] | None = None
     while True:
-        behind = query if place is None else query.where(tuple_(jobs.c.finished_at, jobs.c.id) > tuple_(*place))
+        behind = query if place is None else query.where(tuple_(jobs.c.finished_at, jobs.c.id) > place)
         with database.read() as connection:
             page = connection.execute(behind).all()
         if page:

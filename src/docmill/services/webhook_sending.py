@@ -5,12 +5,15 @@ is sent again under the same id. No transaction is open while anybody is waited 
 """
 
 import logging
+import os
 import random
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
+from socket import gethostname
 from time import monotonic
 from typing import Any
 
@@ -23,25 +26,22 @@ from docmill.model.errors import RetryableError
 from docmill.model.people import system_principal
 from docmill.model.webhooks import DeliveryStatus
 from docmill.people.audit import record
-from docmill.services.document_chores import Every
+from docmill.services.intervals import Every
 from docmill.services.webhook_events import gather
+from docmill.services.workers import leads
 from docmill.webhooks.posting import Reply, post
 from docmill.webhooks.signatures import signed_headers
+from docmill.webhooks.trying import Standing, after_attempt, gone, taken
 
 log = logging.getLogger("docmill.webhooks")
 
-WAITS = tuple(timedelta(minutes=minutes) for minutes in (0.1, 1, 5, 30, 120, 300, 600, 840, 1200, 1440))
-"""After each attempt that failed; then it is given up: after about three days."""
-JITTER = 0.2
-"""A wait is longer or shorter by up to this part, so that what failed together does not come back together."""
-MOST_WAIT = timedelta(days=1)
-"""However long a receiver asks to be left alone."""
 AT_ONCE = 8
 PER_ENDPOINT = 2
 """Of those at once: a place that hangs must not keep the others waiting."""
-_GONE = 410
 _LOOK, _FORGET = timedelta(seconds=2), timedelta(hours=1)
 """Between two looks at what has happened, and at what is old."""
+_ANYWAY = timedelta(seconds=60)
+"""Between two looks of a worker whose turn it is not."""
 
 _D = webhook_deliveries.c
 _E = webhook_endpoints.c
@@ -68,13 +68,21 @@ class WebhookChore:
     """Finds what is to be told, and tells it, for all organisations."""
 
     def __init__(
-        self, database: Database, sending: Sending | None = None, *, chance: Callable[[], float] = random.random
+        self,
+        database: Database,
+        sending: Sending | None = None,
+        *,
+        chance: Callable[[], float] = random.random,
+        pid: int | None = None,
     ) -> None:
+        """`pid` is that of the worker whose chore this is, if not this process."""
         self._database = database
         self._across = database.as_keeper()
         self._sending = sending or Sending()
         self._chance = chance
-        self._gather = Every(_LOOK, lambda now: gather(database, now))
+        self._leads = partial(leads, database, host=gethostname(), pid=pid or os.getpid())
+        self._anyway: datetime | None = None
+        self._gather = Every(_LOOK, lambda now: gather(database, now, partial(self._ours, now)))
         self._forget = Every(_FORGET, lambda now: forget(self._across, now - self._sending.keep))
         self._threads: ThreadPoolExecutor | None = None
         self._running: dict[Future[None], str] = {}
@@ -83,6 +91,17 @@ class WebhookChore:
         self._gather(now)
         self.send_due()
         self._forget(now)
+
+    def _ours(self, now: datetime) -> bool:
+        """To find what is to be told is for one worker; any may send what was found.
+
+        But whose turn it is may hang in another chore while its lease holds, so the others look as well, now and then.
+        """
+        if self._leads() or (self._anyway is not None and now >= self._anyway):
+            self._anyway = now + _ANYWAY
+            return True
+        self._anyway = self._anyway or now + _ANYWAY
+        return False
 
     def send_due(self) -> None:
         """Begin to send what is due, as much as there is room for; returns while it is being sent."""
@@ -155,7 +174,8 @@ def deliver_one(database: Database, delivery: Row[Any], sending: Sending, chance
     took = round(1000 * (monotonic() - began))
     with database.write() as connection:
         now = database_now(connection)
-        if _settle(connection, delivery, reply, chance, now):
+        standing = after_attempt(delivery.tries + 1, reply, chance=chance(), now=now)
+        if _settle(connection, delivery, standing, now):
             attempt = {
                 "delivery_id": delivery.id,
                 "number": delivery.attempts + 1,
@@ -165,7 +185,7 @@ def deliver_one(database: Database, delivery: Row[Any], sending: Sending, chance
             answered = None if reply is None else reply.status
             attempt |= {"milliseconds": took, "answered": answered, "error": error}
             connection.execute(webhook_attempts.insert().values(attempt))
-            if reply is not None and reply.status == _GONE:
+            if gone(reply):
                 disable_gone(connection, endpoint, now)
 
 
@@ -179,34 +199,24 @@ def _post(endpoint: Row[Any], delivery: Row[Any], sending: Sending, now: datetim
         reply = post(endpoint.url, body, headers, timeout=sending.timeout, public=not sending.private)
     except RetryableError as error:
         return None, error.message
-    if 200 <= reply.status < 300:
+    if taken(reply):
         return reply, None
     return reply, f"answered {reply.status}" + (": redirects are not followed" if 300 <= reply.status < 400 else "")
 
 
-def _settle(
-    connection: Connection, delivery: Row[Any], reply: Reply | None, chance: Callable[[], float], now: datetime
-) -> bool:
+def _settle(connection: Connection, delivery: Row[Any], standing: Standing, now: datetime) -> bool:
     """Write down where the delivery stands now; False if somebody else has sent it meanwhile."""
-    tries = delivery.tries + 1
-    values: dict[str, Any] = {"attempts": delivery.attempts + 1, "tries": tries, "due_at": None}
-    if reply is not None and 200 <= reply.status < 300:
-        values |= {"status": DeliveryStatus.DELIVERED.value, "settled_at": now}
-    elif tries > len(WAITS) or (reply is not None and reply.status == _GONE):
-        values |= {"status": DeliveryStatus.FAILED.value, "settled_at": now}
-    else:
-        asked = None if reply is None else reply.retry_seconds(now)
-        values["due_at"] = now + max(_wait(tries, chance), min(MOST_WAIT, timedelta(seconds=asked or 0)))
-    return bool(connection.execute(_if_still_ours(delivery).values(values)).rowcount)
+    counts = {"attempts": delivery.attempts + 1, "tries": delivery.tries + 1}
+    settled_at = None if standing.status is DeliveryStatus.PENDING else now
+    written = _if_still_ours(delivery).values(
+        status=standing.status.value, due_at=standing.due_at, settled_at=settled_at, **counts
+    )
+    return bool(connection.execute(written).rowcount)
 
 
 def _if_still_ours(delivery: Row[Any]) -> Update:
     """Somebody else may have claimed it since, or a person asked for it anew: then its time is another."""
     return update(webhook_deliveries).where(_D.id == delivery.id, _D.due_at == delivery.due_at)
-
-
-def _wait(tries: int, chance: Callable[[], float]) -> timedelta:
-    return WAITS[tries - 1] * (1 + JITTER * (2 * chance() - 1))
 
 
 def _hold_back(connection: Connection, delivery: Row[Any]) -> None:

@@ -35,6 +35,19 @@ def alive_workers(database: Database) -> Sequence[WorkerView]:
         return [WorkerView(**row._mapping) for row in connection.execute(query.order_by(workers.c.id))]
 
 
+def leads(database: Database, *, host: str, pid: int) -> bool:
+    """Whether the worker in this process is to do what one does for all: the oldest whose lease holds. So is everybody
+    while there is none.
+
+    Two may take themselves for it while one of them changes, or none for the length of a lease when it has died.
+    """
+    with database.as_engine().read() as connection:
+        alive = (workers.c.status == WorkerStatus.ALIVE) & (workers.c.expires_at > database_now(connection))
+        query = select(workers.c.host, workers.c.pid).where(alive).order_by(workers.c.id).limit(1)
+        first = connection.execute(query).first()
+    return first is None or (first.host, first.pid) == (host, pid)
+
+
 def ready_queues(database: Database) -> frozenset[str]:
     """Pools in which steps are ready and wait for a worker."""
     query = select(job_steps.c.queue).where(job_steps.c.status == StepStatus.READY.value).distinct()

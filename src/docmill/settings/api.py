@@ -27,6 +27,8 @@ class ApiSection(Section):
     """Requests that one principal may send at once."""
     max_body: int = Field(default=16 << 20, ge=1024)
     """Bytes of a body that is not a document."""
+    max_streams: int = Field(default=100, ge=1)
+    """Streams of events that one server keeps open at once; half of them for one organisation."""
 
     @field_validator("public_url")
     @classmethod

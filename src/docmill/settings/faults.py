@@ -1,10 +1,14 @@
 """Mistakes in the settings, told as a person wants them: where, what, and what was probably meant."""
 
+import re
 from collections.abc import Sequence
+from datetime import timedelta
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, get_args
 
 from pydantic import BaseModel
+
+from docmill.settings.section import length_text
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -13,6 +17,8 @@ _SHOWN = 60
 """Characters of a wrong value that are repeated."""
 _LIMITS = {"greater_than": ("gt", "more than"), "greater_than_equal": ("ge", "at least")}
 _LIMITS |= {"less_than": ("lt", "less than"), "less_than_equal": ("le", "at most")}
+_LENGTH = re.compile(r"datetime\.timedelta\((.*)\)")
+_PART = re.compile(r"(\w+)=(-?\d+)")
 _KINDS = {"int": "a whole number", "float": "a number", "bool": "true or false", "string": "text", "path": "a path"}
 _KINDS |= {"time_delta": "a length of time such as 90d or 12h", "model": "a mapping", "dict": "a mapping"}
 _KINDS |= {"tuple": "a list", "model_attributes": "a mapping", "decimal": "a number"}
@@ -31,13 +37,22 @@ def told(fault: "ErrorDetails", root: type[BaseModel]) -> str:
         return f"{place}: there is no such setting.{_suggestion(location, root)}{quote}"
     if kind in _LIMITS:
         limit, word = _LIMITS[kind]
-        return f"{place}: {shown} is out of range; write {word} {fault['ctx'][limit]}."
+        return f"{place}: {shown} is out of range; write {word} {_bound(str(fault['ctx'][limit]))}."
     if kind == "literal_error":
         return f"{place}: {shown} is not known here; write {fault['ctx']['expected']}."
     if kind == "value_error":
         return f"{place}: {fault['msg'].removeprefix('Value error, ').removesuffix('.')}."
     wanted = next((what for name, what in _KINDS.items() if kind in (f"{name}_parsing", f"{name}_type")), None)
     return f"{place}: {shown} is not {wanted}." if wanted else f"{place}: {fault['msg']}."
+
+
+def _bound(text: str) -> str:
+    """A limit as it would be written; Pydantic gives one of a length of time as Python code."""
+    code = _LENGTH.fullmatch(text)
+    if code is None:
+        return text
+    parts = {name: float(number) for name, number in _PART.findall(code[1])}
+    return length_text(timedelta(**parts))
 
 
 def _suggestion(location: Sequence[str], root: type[BaseModel]) -> str:

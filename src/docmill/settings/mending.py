@@ -1,5 +1,6 @@
 """Settings that have mistakes, looked at further: on which line each is, and what the rest would be without them."""
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from typing import Any
@@ -8,7 +9,7 @@ import yaml
 from pydantic import ValidationError
 from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsError
 
-from docmill.settings.loading import Settings, config_file, file_values
+from docmill.settings.loading import PREFIX, Settings, config_file, file_values
 
 Location = Sequence[str | int]
 
@@ -60,16 +61,24 @@ def _without(values: Mapping[str, Any], locations: Iterable[Location]) -> dict[s
 
 
 def located(mistakes: Sequence[str]) -> tuple[str, ...]:
-    """Mistakes that begin with the name of a setting, with the file and the line on which it stands."""
+    """Mistakes that begin with the name of a setting, with the variable or the file and line that say so."""
     file = config_file()
     try:
         root = yaml.compose(file.read_text(encoding="utf-8"), Loader=yaml.SafeLoader) if file.is_file() else None
     except (yaml.YAMLError, OSError, ValueError):
         root = None
-    lines = [_line(root, mistake.partition(": ")[0]) for mistake in mistakes]
-    return tuple(
-        mistake if line is None else f"{file}:{line}: {mistake}" for line, mistake in zip(lines, mistakes, strict=True)
-    )
+    variables = {name.upper(): name for name in os.environ}
+    found = []
+    for mistake in mistakes:
+        place = mistake.partition(": ")[0]
+        line = _line(root, place)
+        # The environment goes over the file, so what is wrong there is not wrong in the file.
+        name = "__".join(part for part in place.split(".") if not part.isdecimal())
+        if variable := variables.get(PREFIX + name.upper()):
+            found.append(f"{variable}: {mistake}")
+        else:
+            found.append(mistake if line is None else f"{file}:{line}: {mistake}")
+    return tuple(found)
 
 
 def _line(node: Any, place: str) -> int | None:

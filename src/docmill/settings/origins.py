@@ -13,6 +13,7 @@ from pydantic import BaseModel, SecretStr
 from pydantic_settings import EnvSettingsSource
 
 from docmill.settings.loading import PREFIX, Settings, file_values
+from docmill.settings.section import length_text
 
 _SECRET = re.compile(r"(?i)(password|passwd|secret|token|api_?key|(?:^|_)key$)")
 _CREDENTIALS = re.compile(r"(://[^:/@]*:)[^@]*@")
@@ -110,7 +111,7 @@ def _plain(name: str, value: Any) -> Any:
         case tuple() | list():
             return [_plain(name, part) for part in value]
         case timedelta():
-            return f"{value.total_seconds():g}s"
+            return length_text(value)
         case Path() | Decimal():
             return str(value)
         case _:

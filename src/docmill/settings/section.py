@@ -27,6 +27,15 @@ def parse_length(text: str) -> timedelta | None:
     return timedelta(**{_UNITS[found[2]]: float(found[1])}) if found else None
 
 
+def length_text(length: timedelta) -> str:
+    """As `parse_length` reads it, in the largest unit that it is whole numbers of."""
+    seconds = length.total_seconds()
+    for unit, size in (("d", 86400), ("h", 3600), ("m", 60)):
+        if seconds and seconds % size == 0:
+            return f"{seconds / size:.0f}{unit}"
+    return f"{seconds:.6f}".rstrip("0").rstrip(".") + "s"
+
+
 def _length(value: object) -> object:
     return (parse_length(value) or value) if isinstance(value, str) else value
 

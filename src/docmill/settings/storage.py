@@ -21,6 +21,7 @@ class StorageSection(Section):
     region: str | None = None
     access_key: SecretStr | None = None
     secret_key: SecretStr | None = None
+    quota_bytes: int | None = Field(default=None, ge=1)
     originals_expire_after: Annotated[Length | None, Field(gt=timedelta(0))] = None
     links_expire_after: Annotated[Length, Field(gt=timedelta(0))] = timedelta(minutes=15)
 

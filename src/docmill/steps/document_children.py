@@ -238,8 +238,8 @@ def save(
 
     The day in their paths is the one when the document came in: it is the same at every attempt. A schema that came as
     a file is needed for the types of columns; others are found by name. With `options`, what reviewers are shown is
-    answered too; with `recheck`, the rules of the schema are held against the decided values. `earlier` is the document
-    that has the same invoice.
+    answered too. The rules of the schema are held against decided values, with `recheck` in any case. `earlier` is the
+    document that has the same invoice.
     """
     from docmill.extraction import same_invoice
     from docmill.extraction.checks import check
@@ -252,7 +252,7 @@ def save(
     same = None if earlier is None else same_invoice.Earlier(*earlier)
     found = read if document.duplicate_of else same_invoice.compared(read, same)
     kept = with_locked(found, document.locked)
-    if recheck and (known := _known_schema(schema or found.schema, options or {})) is not None:
+    if (recheck or document.locked) and (known := _known_schema(schema or found.schema, options or {})) is not None:
         kept = check(kept, known)
     asked = _schema(schema)
     types = asked if isinstance(asked, FieldSchema) else None

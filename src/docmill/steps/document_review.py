@@ -27,6 +27,12 @@ def review_outputs_step(work: DocumentWork) -> StepType:
         earlier = await work.same_invoice(ctx.org_id, mine, ctx.entity_id)
         saved = await ctx.cpu(children.rewrite, path, facts, work.outputs, out, workshop, schema, options, earlier)
         key = await work.adopt(saved) if "key" in saved else document["extraction_key"]
-        return {"extraction_key": key, "outputs": saved["outputs"], "locked_seen": document["locked"]}
+        return {
+            "extraction_key": key,
+            "outputs": saved["outputs"],
+            "locked_seen": document["locked"],
+            "invoice": mine,
+            "earlier": None if earlier is None else earlier[0],
+        }
 
     return declared(review_outputs, StepType)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import and_, bindparam, exists, select, text, update
+from sqlalchemy import and_, bindparam, exists, literal, select, text, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from docmill.db.tables import documents, jobs, processed_documents
@@ -80,6 +80,7 @@ _UPSERTS = {
 }
 
 _ORIGINAL, _READ, _TWIN = documents.alias("original"), documents.alias("read"), documents.alias("twin")
+_DECIDED = documents.alias("decided")
 _READ_BEFORE = (
     select(_READ.c.reading_key)
     .where(_READ.c.org_id == documents.c.org_id, _READ.c.sha256 == documents.c.sha256, _READ.c.reading_key.is_not(None))
@@ -95,6 +96,19 @@ _EARLIER_TWIN = exists(
     .where(text(f"twin.status IN ({UNFINISHED})"), text(f"processing_jobs.status IN ({LIVE})"))
     .correlate(documents)
 )
+_OF_THE_SAME_BYTES = (
+    *(_DECIDED.c[name] == documents.c[name] for name in ("org_id", "sha256")),
+    _DECIDED.c.id != documents.c.id,
+    _DECIDED.c.locked != literal({}, documents.c.locked.type),
+)
+_DECIDED_ELSEWHERE = exists(select(1).select_from(_DECIDED).where(*_OF_THE_SAME_BYTES).correlate(documents))
+# The latest last: what it says counts.
+_DECISIONS = (
+    select(_DECIDED.c.schema_name, _DECIDED.c.locked)
+    .select_from(documents.join(_DECIDED, and_(*_OF_THE_SAME_BYTES)))
+    .where(*_OWN)
+    .order_by(_DECIDED.c.finished_at, _DECIDED.c.id)
+)
 _LOADED = (
     select(
         *COLUMNS,
@@ -103,9 +117,11 @@ _LOADED = (
         _CACHE.expires_at.label("before_expires_at"),
         WORKED_ON.label("worked_on"),
         _ORIGINAL.c.locked.label("original_locked"),
+        _ORIGINAL.c.schema_name.label("original_schema"),
         _ORIGINAL.c.reading_key.label("reading_of_hit"),
         _READ_BEFORE.label("read_before"),
         _EARLIER_TWIN.label("earlier_twin"),
+        _DECIDED_ELSEWHERE.label("decided_elsewhere"),
     )
     .select_from(
         documents.outerjoin(
@@ -148,7 +164,7 @@ def complete(ctx: ApplyContext, result: Mapping[str, Any]) -> None:
         "locked_seen": result["locked_seen"],
     }
     _move(ctx, _END[DocumentStatus.DUPLICATE if hit else DocumentStatus.COMPLETED], values)
-    _claim_invoice(ctx, result)
+    _claim_invoice(ctx, result, result["extraction"])
     if result["review"] is not None:
         review(
             ctx.db,
@@ -167,13 +183,14 @@ def complete(ctx: ApplyContext, result: Mapping[str, Any]) -> None:
     ctx.db.execute(_UPSERTS[_kind(ctx), "mine"], row | {"me": ctx.entity_id})
 
 
-def _claim_invoice(ctx: ApplyContext, result: Mapping[str, Any]) -> None:
+def _claim_invoice(ctx: ApplyContext, result: Mapping[str, Any], key: str) -> None:
     """The document has its invoice, or knows who had it first."""
     identity = result.get("invoice")
     if identity is None:
         return
     mine = {"org_id": ctx.org_id, "identity": identity, "document_id": ctx.entity_id}
-    invoices.claim(ctx.db, _kind(ctx), **mine, job_id=ctx.job_id, key=result["extraction"], now=ctx.now)
+    if invoices.claim(ctx.db, _kind(ctx), **mine, job_id=ctx.job_id, key=key, now=ctx.now):
+        return
     first = invoices.earlier(ctx.db, **mine)
     if first is not None and result["earlier"] is None:
         # Another file with the same invoice was quicker between the look and now: write them again, with the check.
@@ -185,6 +202,9 @@ def review_outputs(ctx: ApplyContext, result: Mapping[str, Any]) -> None:
     written = {name: result[name] for name in ("extraction_key", "outputs", "locked_seen")}
     if not ctx.db.execute(_REWRITTEN, {"the_id": ctx.entity_id, "the_org": ctx.org_id, **written}).rowcount:
         _refuse(ctx, result["locked_seen"])
+    # What a person corrected is this document's from now on, and what it was read as is free.
+    invoices.leave(ctx.db, org_id=ctx.org_id, document_id=ctx.entity_id, but=result.get("invoice"))
+    _claim_invoice(ctx, result, result["extraction_key"])
 
 
 def _refuse(ctx: ApplyContext, locked_seen: Any) -> None:
@@ -223,7 +243,8 @@ def load_document(db: Database, entity_id: str, org_id: str) -> Mapping[str, obj
 
     `processed`: the result or the claim that stands for its key, or None; `earlier_twin`: whether its run has the same
     bytes before it, and they are not done; `read_before`: key of a reading of the same bytes, or None;
-    `original_locked` and `reading_of_hit`: of the document that has the result.
+    `original_locked`, `original_schema` and `reading_of_hit`: of the document that has the result; `decided`: what
+    people decided in other documents of the same bytes, by schema.
     """
     if not is_id(entity_id):
         return None
@@ -243,5 +264,15 @@ def load_document(db: Database, entity_id: str, org_id: str) -> Mapping[str, obj
         "earlier_twin": bool(row.earlier_twin),
         "read_before": row.reading_key or row.read_before,
         "original_locked": row.original_locked or {},
+        "original_schema": row.original_schema,
+        "decided": _decisions(db, entity_id, org_id) if row.decided_elsewhere else {},
         "reading_of_hit": row.reading_of_hit,
     }
+
+
+def _decisions(db: Database, entity_id: str, org_id: str) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
+    for row in db.execute(_DECISIONS, {"the_id": entity_id, "the_org": org_id}):
+        if row.schema_name is not None:
+            found.setdefault(row.schema_name, {}).update(row.locked)
+    return found

@@ -25,7 +25,11 @@ def save_step(work: DocumentWork) -> StepType:
         hit = results["check"].get("hit")
         key = results["check"]["extraction"] if hit else extracted(results)["extraction"]
         path = await work.path_of(key)
-        locked = {**(document["original_locked"] if hit and work.preserve_locked else {}), **document["locked"]}
+        schema_found = document["original_schema"] if hit else extracted(results)["schema"]
+        locked = {
+            **(_inherited(document, schema_found, hit=bool(hit)) if work.preserve_locked else {}),
+            **document["locked"],
+        }
         facts = facts_of(document, duplicate_of=hit, locked=locked)
         schema, policy = await schema_of(ctx, work), work.review
         # What stands for a duplicate is the item of its original, unless the settings want one for each.
@@ -54,6 +58,11 @@ def save_step(work: DocumentWork) -> StepType:
         }
 
     return declared(save, StepType)
+
+
+def _inherited(document: Mapping[str, Any], schema: str | None, *, hit: bool) -> dict[str, Any]:
+    """What people decided of the same bytes, under the same schema: however it comes to be read anew, that stands."""
+    return {**document["decided"].get(schema, {}), **(document["original_locked"] if hit else {})}
 
 
 def asked_of(policy: ReviewPolicy) -> dict[str, object]:

@@ -69,6 +69,26 @@ class Expression:
         """Whether it is true: null, false, zero and empty values are not."""
         return values.truth(self.evaluate(scope))
 
+    def cannot_hold(self, known: Mapping[str, object]) -> bool:
+        """Whether it is untrue already, whatever the names that are not `known` stand for; False if it depends."""
+        try:
+            return not self.holds(_Partly(known))
+        except (_Unknown, ConditionError):
+            return False
+
+
+class _Unknown(Exception):
+    """The value depends on a name that is not known yet."""
+
+
+class _Partly(dict[str, object]):
+    """Names of which some are not known yet. `and` and `or` stop at the operand that decides, so not all are asked."""
+
+    def get(self, name: str, default: object = None) -> object:
+        if name not in self:
+            raise _Unknown
+        return self[name]
+
 
 @lru_cache(maxsize=1024)
 def parse(text: str, *, names: frozenset[str] = PROCESSOR_NAMES) -> Expression:

@@ -108,7 +108,7 @@ class TemplateInvalid(DocmillError):
         lines += [f"  {fault}" for fault in self.faults[:SHOWN]]
         if total > SHOWN:
             lines.append(f"  … and {total - min(SHOWN, len(self.faults))} more; mend these first.")
-        super().__init__("\n".join(lines), source=source, faults=[asdict(fault) for fault in self.faults])
+        super().__init__("\n".join(lines), field="text", source=source, faults=[asdict(fault) for fault in self.faults])
 
 
 class Faults:

@@ -1,6 +1,6 @@
 """Programs told on purpose: what random ones may miss, for whoever must have seen it."""
 
-from docmill.model.statuses import StepKind
+from docmill.model.statuses import FailureAction, StepKind
 from docmill.templates.plan import Plan
 from docmill.testing.samples import Draft, make_plan, question_beside_work, receipt, single_step
 from docmill.testing.sequences import Choice, Deed, Program
@@ -102,6 +102,28 @@ FAILED_BESIDE_WAITS = Program(
     (Choice(Deed.SUBMIT), *[_CLAIM] * 3, *[Choice(Deed.SUSPEND, 2), Choice(Deed.SUSPEND, 1)], Choice(Deed.FAIL, 0, 1)),
 )
 
+NOTHING_ACHIEVED = Program(
+    (
+        make_plan(
+            [
+                Draft(key="a", on_failure=FailureAction.SKIP_DEPENDENTS),
+                Draft(key="b", after=("a",)),
+                Draft(key="c", after=("b",)),
+            ]
+        ),
+    ),
+    (Choice(Deed.SUBMIT), _CLAIM, Choice(Deed.FAIL, 0, 1)),
+)
+"""The first of a chain fails: all that depends on it is skipped at once, however far, and nothing was achieved."""
+
+FATAL_BESIDE_RERUN = Program(
+    (make_plan([Draft(key="a"), Draft(key="b")]),),
+    (Choice(Deed.SUBMIT), Choice(Deed.CLAIM), Choice(Deed.FAIL, 0, 1), Choice(Deed.RERUN, 1, 3)),
+)
+"""One is run again; the other, which failed the job, must be as well."""
+
+CANCELLED_BEFORE_ITS_TURN = Program((single_step(),), (Choice(Deed.SUBMIT, 0, 3), Choice(Deed.CANCEL)))
+
 STORIES = (
     POISON,
     FAILURES,
@@ -113,4 +135,7 @@ STORIES = (
     _saga(False),
     BATCHED,
     KEPT,
+    NOTHING_ACHIEVED,
+    FATAL_BESIDE_RERUN,
+    CANCELLED_BEFORE_ITS_TURN,
 )

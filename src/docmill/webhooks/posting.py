@@ -56,9 +56,11 @@ def checked_url(url: str) -> str:
     except ValueError:
         sound = False
     if not sound or not url.isascii() or any(character <= " " for character in url):
-        raise InvalidInput(f"{url!r} is no address to post to; write http:// or https:// and a host.")
+        raise InvalidInput(f"{url!r} is no address to post to; write http:// or https:// and a host.", field="url")
     if parts.username is not None or parts.password is not None:
-        raise InvalidInput("An address to post to holds no user name or password: it would end up in logs.")
+        raise InvalidInput(
+            "An address to post to holds no user name or password: it would end up in logs.", field="url"
+        )
     return url
 
 

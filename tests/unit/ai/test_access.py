@@ -30,6 +30,12 @@ def test_a_server_of_ones_own_has_a_name_of_its_own() -> None:
     assert (found["proxy"].kind, found["proxy"].key) == (Kind.ANTHROPIC, "k")
 
 
+def test_what_is_set_for_gemini_is_for_google() -> None:
+    found = accesses({"gemini": {"key": "k"}, "openai": {"key": None}}, {})
+    assert (found["gemini"].kind, found["gemini"].key, found["gemini"].missing()) == (Kind.GOOGLE, "k", None)
+    assert accesses({"gemini": {"base_url": "http://127.0.0.1:8000"}}, {})["gemini"].kind is Kind.GOOGLE
+
+
 def test_a_plugins_provider_with_limits_of_its_own_is_left_to_the_plugin() -> None:
     assert "scripted" not in accesses({"scripted": {"kind": None, "base_url": None, "output": "auto"}}, {})
 

@@ -8,7 +8,7 @@ import pytest
 
 from docmill.ai.budget import Budget, Span, begins, check, period
 from docmill.ai.prices import Cost, Price, PriceList, most_input_tokens
-from docmill.ai.rules import Rules, Target
+from docmill.ai.rules import ProviderRules, Rules, Target
 from docmill.model.ai import Attachment, ModelCall
 from docmill.model.ai_errors import BudgetExceeded, ModelUnknown
 from docmill.model.errors import Deferred
@@ -24,6 +24,8 @@ DOLLAR = 1_000_000_000
         (Rules(model="fast", models={"fast": "openai:gpt-4o-mini"}), None, "openai:gpt-4o-mini"),
         (Rules(), "openai:gpt-4-turbo", "openai:gpt-4-turbo"),
         (Rules(), "house:llama:70b", "house:llama:70b"),
+        (Rules(), "gemini:gemini-2.5-flash", "google:gemini-2.5-flash"),
+        (Rules(providers={"gemini": ProviderRules()}), "gemini:gemini-2.5-flash", "gemini:gemini-2.5-flash"),
         (Rules(models={"gpt-4-turbo": "scripted:gpt-4-turbo"}), "gpt-4-turbo", "scripted:gpt-4-turbo"),
         (Rules(provider="scripted"), "claude-3-opus", "scripted:claude-3-opus"),
         (Rules(provider="scripted", models={"a": "local:echo"}), "a", "local:echo"),

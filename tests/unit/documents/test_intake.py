@@ -5,6 +5,7 @@ import os
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -52,6 +53,25 @@ def test_what_docmill_itself_writes_below_a_folder_is_no_input(tmp_path: Path) -
     # Whoever names such a folder means it.
     named = sources([str(tmp_path / "out")], besides=[tmp_path / "out"])
     assert [source.shown for source in named] == [str(tmp_path / "out/json/a.json")]
+
+
+def test_a_pipe_is_read_once_somebody_writes_and_given_up_if_nobody_does(
+    tmp_path: Path, blobs: FolderBlobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pipe = Source(path=tmp_path / "pipe", shown="pipe")
+    os.mkfifo(tmp_path / "pipe")
+    assert pipe.keeps_waiting
+    assert Source(path=None, shown="-").keeps_waiting
+    assert not Source(path=tmp_path, shown=".").keeps_waiting
+    with monkeypatch.context() as impatient:
+        impatient.setattr("docmill.documents.intake._UNATTENDED", 0.0)
+        nobody = take_in(pipe, record(), blobs, Limits())
+    assert (nobody.status, nobody.error_code) == (DocumentStatus.FAILED, "file_unreadable")
+    somebody = Thread(target=lambda: (tmp_path / "pipe").write_bytes(PNG))
+    somebody.start()
+    taken = take_in(pipe, record(), blobs, Limits())
+    somebody.join()
+    assert (taken.format, taken.size) == ("png", len(PNG))
 
 
 def test_names_that_are_no_utf8_are_told_apart(tmp_path: Path) -> None:

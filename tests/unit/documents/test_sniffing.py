@@ -1,10 +1,12 @@
 """Content decides what a file is, never its name."""
 
+from pathlib import Path
+
 import pytest
 
 from docmill.documents.faults import EmptyFile, UnsupportedFile
 from docmill.documents.reading import Format
-from docmill.documents.sniffing import sniff
+from docmill.documents.sniffing import sniff, sniff_file
 from tests.unit.documents.making import CII, chapter, epub, saved, text_pdf, written, zipped
 
 
@@ -72,3 +74,13 @@ def test_what_is_not_read_here_is_refused_by_what_it_is(data: bytes, said: str) 
 def test_an_empty_file_is_said_to_be_empty() -> None:
     with pytest.raises(EmptyFile):
         sniff(b"")
+
+
+@pytest.mark.parametrize("behind", [0, 100, (1 << 16) - 40, (1 << 16) - 10, 3 << 16])
+def test_an_archive_is_looked_through_piece_by_piece_for_what_makes_it_a_book(tmp_path: Path, behind: int) -> None:
+    file = tmp_path / "any"
+    file.write_bytes(b"PK\x03\x04" + bytes(behind) + b"META-INF/container.xml" + bytes(100))
+    assert sniff_file(file) is Format.EPUB
+    file.write_bytes(b"PK\x03\x04" + bytes(behind) + b"META-INF/contained.xml" + bytes(100))
+    with pytest.raises(UnsupportedFile):
+        sniff_file(file)

@@ -124,6 +124,13 @@ def test_a_value_is_held_against_its_field(field: str, good: str, bad: str, name
     assert any(one.name == name and not one.passed and bad in one.message for one in checked.checks)
 
 
+def test_a_pattern_made_to_backtrack_is_matched_in_linear_time() -> None:
+    # An engine that backtracks would not come to an end.
+    schema = parse_schema("fields:\n  code: {type: text, pattern: '(a+)+$'}")
+    checked = check(extracted(schema, {"code": "a" * 50_000 + "!"}), schema)
+    assert "pattern" in checked.fields["code"].failed
+
+
 def test_a_corrected_value_is_judged_afresh_and_other_checks_stay() -> None:
     extraction = extracted(INVOICE, {"subtotal": "100.00", "tax": "19.00", "total": "120.00"})
     extraction = Extraction(

@@ -36,6 +36,7 @@ def test_a_month_by_name_is_read_in_every_language(language: str, day: date) -> 
         ("%Y.%m.%d", DateOrder.YMD),
         ("%Y%m%d", DateOrder.YMD),
         ("%Y年%m月%d日", DateOrder.YMD),
+        ("%Y년 %m월 %d일", DateOrder.YMD),
         ("%d %b %Y", None),
         ("%d-%b-%y", None),
         ("%b %d, %Y", None),
@@ -79,6 +80,11 @@ def test_the_order_is_guessed_from_dates_that_leave_no_doubt() -> None:
         ("Monday, March 5th, 2018", date(2018, 3, 5)),
         ("5th of March 2018", date(2018, 3, 5)),
         ("05 / 03 / 2018", date(2018, 3, 5)),
+        ("2018 m. kovo 5 d.", date(2018, 3, 5)),
+        ("5 мая 2018 г.", date(2018, 5, 5)),
+        ("15 Μαΐου 2018", date(2018, 5, 15)),
+        ("２０１８年３月５日", date(2018, 3, 5)),
+        ("٥/٣/٢٠١٨", date(2018, 3, 5)),
     ],
 )
 def test_dates_are_found_among_other_words(text: str, day: date) -> None:

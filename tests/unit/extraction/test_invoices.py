@@ -65,6 +65,22 @@ def test_line_items_have_their_columns_and_wrapped_lines_belong_to_the_item_abov
     assert [row["amount"] for row in rows] == ["175.50", "418.80", "25.00"]
 
 
+def test_a_name_that_looks_like_an_address_or_a_label_says_so_to_the_confidence() -> None:
+    street = typed_reading("Invoice 12\n\nBill to\n27 Ocean Street\nBondi NSW 2026\n\nTotal  12.00")
+    named = typed_reading("Invoice 12\n\nBill to\nOcean Traders\n27 Ocean Street\nBondi NSW 2026\n\nTotal  12.00")
+
+    assert read_invoice(street).fields["buyer_name"].signals["unlike"] == 1.0
+    assert read_invoice(named).fields["buyer_name"].signals["unlike"] == 0.0
+
+
+def test_a_sign_that_several_currencies_share_says_so_to_the_confidence() -> None:
+    dollars = typed_reading("Invoice 12\n\nTotal  $12.00")
+    named = typed_reading("Invoice 12\n\nTotal  USD 12.00")
+
+    assert read_invoice(dollars).fields["currency"].signals["shared"] == 1.0
+    assert read_invoice(named).fields["currency"].signals["shared"] == 0.0
+
+
 def test_taxes_by_rate_are_rows_of_their_own() -> None:
     found = read_invoice(typed(FOLDER / "zugferd_like.txt").reading)
 

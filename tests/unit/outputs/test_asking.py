@@ -4,6 +4,7 @@ import csv
 import io
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 
 from docmill.extraction.result import Extraction, Reader
 from docmill.model.errors import NotFound
+from docmill.model.ids import DEFAULT_ORG
 from docmill.outputs import gathering
 from docmill.outputs.exporting import Choice, Export, ExportFormat
 from docmill.outputs.gathering import NothingYet, OutputDamaged, gather
@@ -70,11 +72,28 @@ def test_there_is_a_table_for_each_kind_of_question(outputs: Outputs) -> None:
 
 
 def test_a_schema_of_ones_own_has_a_table(settings: OutputSettings) -> None:
-    from dataclasses import replace
-
     write(replace(extraction(INVOICE), schema="parcel"), Facts(id="d4"), settings, CAME_IN)
     with Outputs(settings) as outputs:
         assert one(outputs, "SELECT seller_name FROM parcels") == INVOICE.fields["seller_name"]
+
+
+def test_of_two_organisations_one_sees_only_its_own(settings: OutputSettings) -> None:
+    theirs = "00000000-0000-7000-8000-0000000000aa"
+    without: list[dict[str, Any]] = [
+        {"id": f"w{number}", "org_id": org, "file_name": "bad.pdf", "status": "failed", "created_at": CAME_IN}
+        for number, org in enumerate((DEFAULT_ORG, theirs))
+    ]
+    write(replace(extraction(INVOICE), schema="parcel"), Facts(id="d4", org_id=theirs), settings, CAME_IN)
+    counted = "SELECT count(*) FROM "
+    with Outputs(settings, without=lambda: without, org_id=DEFAULT_ORG) as ours:
+        assert one(ours, counted + "documents") == 4
+        assert one(ours, counted + "documents WHERE org_id = '" + theirs + "'") == 0
+        assert "parcels" not in [view.name for view in ours.views]
+    with Outputs(settings, without=lambda: without, org_id=theirs) as others:
+        assert others.ask("SELECT id FROM documents ORDER BY id").rows == (("d4",), ("w1",))
+        lines = one(others, counted + "line_items"), one(others, counted + "line_items WHERE document_id = 'd4'")
+        assert lines[0] == lines[1] == len(INVOICE.rows["line_items"])
+        assert one(others, counted + "fields WHERE document_id <> 'd4'") == 0
 
 
 def test_tables_of_shipped_schemas_are_there_without_documents(tmp_path: Path) -> None:
@@ -300,7 +319,7 @@ def test_what_nothing_was_extracted_from_is_a_document_and_no_invoice(settings: 
 def test_documents_that_failed_are_listed_too(settings: OutputSettings) -> None:
     failed = {"id": "f6", "status": "failed", "file_name": "broken.pdf", "error_code": "damaged_file"}
     done_again = {"id": "a1", "status": "processing", "file_name": "scan.pdf"}
-    with Outputs(settings, without=[failed, done_again]) as outputs:
+    with Outputs(settings, without=lambda: [failed, done_again]) as outputs:
         rows = outputs.ask("SELECT id, file_name, status, error_code, current FROM documents ORDER BY id").rows
     assert [row[0] for row in rows] == ["a1", "b2", "c3", "f6"]
     assert rows[-1] == ("f6", "broken.pdf", "failed", "damaged_file", False)

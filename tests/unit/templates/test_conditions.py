@@ -385,3 +385,20 @@ def test_the_same_text_is_parsed_once() -> None:
 @pytest.mark.parametrize("plain", [None, True, False, 0, -7, 1.25, -1e-7, "", 'it\'s "x"\n\t\r\\', "ключ"])
 def test_a_literal_evaluates_to_the_value_it_was_made_from(plain: str | int | float | bool | None) -> None:
     assert parse(literal(plain)).evaluate({}) == plain
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("exists(metadata.model)", True),
+        ("exists(metadata.model) and results.ocr.pages > 1", True),
+        ("exists(metadata.via)", False),
+        ("results.ocr.pages > 1 and exists(metadata.model)", False),
+        ("exists(metadata.model) or exists(results.ocr)", False),
+        ("exists(metadata.via) and not exists(results.ocr)", False),
+        ("metadata.via > 3", False),
+        ("entity.flag", False),
+    ],
+)
+def test_a_condition_that_what_is_known_rules_out_needs_nothing_else(text: str, expected: bool) -> None:
+    assert parse(text).cannot_hold({"metadata": SCOPE["metadata"]}) is expected

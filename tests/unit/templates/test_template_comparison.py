@@ -110,14 +110,14 @@ def test_plans_without_a_difference_have_one_digest_and_the_other_way_round(
         st.sampled_from(
             [
                 {},
-                {"timeout": 7.0},
-                {"max_attempts": 77},
+                {"timeout": steps[place].timeout + 7.0},
+                {"max_attempts": steps[place].max_attempts + 1},
                 {"model": {**steps[place].model, "new": None}},
-                {"output_schema": {"new": 1}},
-                {"input": {"new": "entity.a"}},
-                {"prompt": "another"},
+                {"output_schema": {"quite": "new"}},
+                {"input": {"quite new": "entity.a"}},
+                {"prompt": f"{steps[place].prompt} another"},
                 {"execution_group": steps[place].execution_group + 1},
-                {"display_name": "another"},
+                {"display_name": f"{steps[place].display_name} another"},
             ]
         )
     )

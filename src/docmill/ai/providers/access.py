@@ -98,9 +98,10 @@ def accesses(
     found = {}
     for name in [*Kind, *configured]:
         section = {key: value for key, value in configured.get(name, {}).items() if value is not None}
-        if name not in set(Kind) and not section.keys() & {"kind", "base_url"}:
+        usual = Kind.GOOGLE if name == "gemini" else name if name in set(Kind) else None
+        if usual is None and not section.keys() & {"kind", "base_url"}:
             continue  # A plug-in's own.
-        kind = Kind(str(section.get("kind", name if name in set(Kind) else Kind.COMPATIBLE)))
+        kind = Kind(str(section.get("kind", usual or Kind.COMPATIBLE)))
         key = section.get("key") or next((environment[var] for var in VARIABLES[kind] if environment.get(var)), None)
         address = section.get("base_url")
         found[str(name)] = Access(

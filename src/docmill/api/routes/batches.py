@@ -1,15 +1,17 @@
 """Batches: many jobs in one call, so many of them at once."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Body, Query, Response
 from pydantic import Field
 
 from docmill.api.access import Acting, Guarded, allowed
 from docmill.api.creating import Creating
+from docmill.api.etags import UnlessChanged, etag, tag_of
+from docmill.api.folders import output_roots, shown_result
 from docmill.api.shapes import Cursor, Id, Limit, Page, Text, Version, Wire, page_of
 from docmill.api.submitting import check_documents, check_metadata
 from docmill.model.ids import derived_id
@@ -91,6 +93,16 @@ def shown(view: BatchView) -> BatchOut:
     return BatchOut(**same, finished=view.finished)
 
 
+def _tag(batch_id: str, limit: int) -> str:
+    """How far it has come is no part: who sets the limit need not hurry."""
+    return tag_of("batch", batch_id, limit)
+
+
+def _told(response: Response, view: BatchView) -> BatchOut:
+    etag(response, _tag(view.id, view.limit))
+    return shown(view)
+
+
 @routes.post("", status_code=201, response_model=BatchOut)
 @allowed(Permission.JOBS_WRITE)
 def submit(body: NewBatch, call: Acting, creating: Creating) -> Response:
@@ -132,9 +144,9 @@ def list_batches(call: Acting, cursor: Cursor = None, limit: Limit = 50) -> Page
 
 @routes.get("/{batch_id}")
 @allowed(Permission.JOBS_READ)
-def get_batch(batch_id: Id, call: Acting) -> BatchOut:
+def get_batch(batch_id: Id, call: Acting, response: Response) -> BatchOut:
     """How it stands."""
-    return shown(call.batches.get(batch_id))
+    return _told(response, call.batches.get(batch_id))
 
 
 @routes.get("/{batch_id}/results")
@@ -155,14 +167,17 @@ def results(
         lambda after, most: call.batches.results(batch_id, step=step, statuses=status or (), after=after, limit=most),
         lambda result: result.job_id,
     )
-    return Page(items=found, next_cursor=following)
+    roots = output_roots({}, call.app.settings)
+    shown = [replace(each, result=shown_result(each.result, roots)) for each in found]
+    return Page(items=shown, next_cursor=following)
 
 
 @routes.patch("/{batch_id}")
 @allowed(Permission.JOBS_WRITE)
-def change(batch_id: Id, body: BatchChange, call: Acting) -> BatchOut:
+def change(batch_id: Id, body: BatchChange, call: Acting, unless: UnlessChanged, response: Response) -> BatchOut:
     """Let at most so many jobs be active from now on; 0 lets nothing new begin."""
-    return shown(call.batches.set_limit(batch_id, body.limit))
+    changed = call.batches.set_limit(batch_id, body.limit, onto=lambda which, limit: unless(_tag(which, limit)))
+    return _told(response, changed)
 
 
 @routes.post("/{batch_id}/cancel", status_code=202)
@@ -175,7 +190,7 @@ def cancel(batch_id: Id, call: Acting) -> BatchOut:
 
 @routes.post("/{batch_id}/retry", status_code=202)
 @allowed(Permission.JOBS_WRITE)
-def retry(batch_id: Id, body: RetryBatch, call: Acting) -> RetriedOut:
+def retry(batch_id: Id, body: Annotated[RetryBatch, Body(default_factory=RetryBatch)], call: Acting) -> RetriedOut:
     """Run the jobs that ended so once more."""
     retried = call.batches.retry(batch_id, body.statuses, keep_checkpoints=body.keep_checkpoints)
     return RetriedOut(again=retried.again, passed_over=retried.passed_over)

@@ -6,8 +6,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse
 
 from docmill.api.access import Guarded, Installation, public
-from docmill.db.secrets import BLOB_LINKS, installation_secret
-from docmill.documents.links import PREFIX, Links
+from docmill.documents.links import PREFIX
 
 routes = APIRouter(tags=["blobs"], route_class=Guarded)
 
@@ -17,8 +16,7 @@ routes = APIRouter(tags=["blobs"], route_class=Guarded)
 def blob(key: str, request: Request, app: Installation) -> FileResponse:
     """The bytes of a link that is neither altered nor expired, for the method that it was made for."""
     now = datetime.now(UTC)
-    links = Links(installation_secret(app.database, BLOB_LINKS, now=now))
     method = "GET" if request.method == "HEAD" else request.method
-    found = links.check(f"{PREFIX}{key}?{request.url.query}", method=method, now=now)
+    found = app.links.check(f"{PREFIX}{key}?{request.url.query}", method=method, now=now)
     path = app.blobs.path_of(found)
     return FileResponse(path, media_type="application/octet-stream", headers={"Content-Disposition": "attachment"})

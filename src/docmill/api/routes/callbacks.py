@@ -1,15 +1,15 @@
 """Where outside executors answer. Open to all: the token of the step and the signature say who may."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Request, Response
 from starlette.concurrency import run_in_threadpool
 
 from docmill.api.access import Acting, Guarded, Installation, allowed, public, roomy
-from docmill.api.shapes import Id
-from docmill.model.callbacks import CallbackOutcome
+from docmill.api.problems import problem
+from docmill.api.shapes import Cursor, Id, Limit, Page, page_of
+from docmill.model.callbacks import CallbackOutcome, CallbackStatus
 from docmill.model.people import Permission
 from docmill.services.callbacks import CallbackAnswer, CallbackView
 
@@ -26,7 +26,7 @@ _BODY: dict[str, Any] = {
                     "properties": {
                         "jobId": {"type": "string"},
                         "stepKey": {"type": "string"},
-                        "status": {"enum": ["COMPLETED", "FAILED", "IN_PROGRESS"]},
+                        "status": {"enum": [*CallbackStatus]},
                         "token": {"type": "string"},
                         "resultData": {},
                         "errorMessage": {"type": ["string", "null"]},
@@ -51,7 +51,7 @@ class Answer:
     code: str | None
 
 
-async def _receive(request: Request, app: Any, executor: str | None, response: Response) -> Answer:
+async def _receive(request: Request, app: Any, executor: str | None) -> Response | Answer:
     body = await request.body()
     headers = dict(request.headers)
 
@@ -60,39 +60,44 @@ async def _receive(request: Request, app: Any, executor: str | None, response: R
         return found
 
     told = await run_in_threadpool(work)
-    response.status_code = _STATUSES.get(told.outcome, 200)
-    return Answer(
+    answer = Answer(
         success=told.success, skipped=told.skipped, outcome=told.outcome, message=told.message, code=told.code
     )
+    status = _STATUSES.get(told.outcome)
+    if status is None:
+        return answer
+    # An executor finds in the problem what it finds in every answer.
+    return problem(request.url.path, status, told.code or told.outcome.value, told.message, also=asdict(answer))
 
 
-_NOT_TAKEN: dict[int | str, dict[str, Any]] = {
-    404: {"model": Answer, "description": "There is no such job or step."},
-    403: {"model": Answer, "description": "The token is not that of the step."},
-}
-
-
-@routes.post("/callbacks", openapi_extra=_BODY, responses=_NOT_TAKEN)
+@routes.post("/callbacks", openapi_extra=_BODY, response_model=Answer)
 @public
 @roomy
-async def callback(request: Request, app: Installation, response: Response) -> Answer:
+async def callback(request: Request, app: Installation) -> Response | Answer:
     """Answer a step. Sent again, it is told `skipped: true`, and nothing happens twice."""
-    return await _receive(request, app, None, response)
+    return await _receive(request, app, None)
 
 
-@routes.post("/callbacks/{executor}", openapi_extra=_BODY, responses=_NOT_TAKEN)
+@routes.post("/callbacks/{executor}", openapi_extra=_BODY, response_model=Answer)
 @public
 @roomy
 async def callback_of(
-    executor: Annotated[str, Path(max_length=200)], request: Request, app: Installation, response: Response
-) -> Answer:
+    executor: Annotated[str, Path(max_length=200)], request: Request, app: Installation
+) -> Response | Answer:
     """The same, of an executor by the name that the settings call it."""
-    return await _receive(request, app, executor, response)
+    return await _receive(request, app, executor)
 
 
 @routes.get("/jobs/{job_id}/callbacks")
 @allowed(Permission.JOBS_READ)
-def list_callbacks(job_id: Id, call: Acting) -> Sequence[CallbackView]:
-    """All that came for a job, oldest first."""
+def list_callbacks(job_id: Id, call: Acting, cursor: Cursor = None, limit: Limit = 50) -> Page[CallbackView]:
+    """What came for a job, the oldest first."""
     call.jobs.get(job_id)
-    return call.app.callbacks.list(job_id, org_id=call.org.id)
+    shown, following = page_of(
+        "callback",
+        cursor,
+        limit,
+        lambda after, most: call.app.callbacks.list(job_id, org_id=call.org.id, after=after, limit=most),
+        lambda view: view.id,
+    )
+    return Page(items=shown, next_cursor=following)

@@ -4,14 +4,16 @@ from datetime import datetime
 from typing import Annotated, Any
 from urllib.parse import quote
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Body, Query, Request
 from fastapi.responses import FileResponse, Response
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 
 from docmill.api.access import Acting, Call, Guarded, allowed, streamed
+from docmill.api.addresses import absolute
 from docmill.api.creating import Creating
 from docmill.api.multipart import read_form
+from docmill.api.places import uploading
 from docmill.api.shapes import Cursor, Id, Limit, Page, Wire, page_of
 from docmill.documents.faults import NoSuchPage
 from docmill.documents.pictures import page_png
@@ -20,6 +22,7 @@ from docmill.model.documents import DocumentStatus
 from docmill.model.errors import NotFound
 from docmill.model.ids import derived_id
 from docmill.model.people import Permission
+from docmill.services.documents import original_gone
 from docmill.services.jobs import Retry
 
 routes = APIRouter(prefix="/documents", tags=["documents"], route_class=Guarded)
@@ -146,7 +149,7 @@ class PageWords(BaseModel):
 class Link(BaseModel):
     """A link that opens one file for a while."""
 
-    url: str
+    url: Annotated[str, Field(description="With scheme and host.")]
     expires_in: int
 
 
@@ -168,24 +171,20 @@ class Reprocessed(BaseModel):
 @streamed
 async def upload(request: Request, call: Acting, creating: Creating) -> Response:
     """Upload a document; it is processed at once."""
-    uploads = call.org.uploads
-    incoming = await run_in_threadpool(uploads.open)
-    try:
-        form = await read_form(request, file="file", known=frozenset({"schema", "model"}), write=incoming.write)
+    async with uploading(request, call.org.uploads) as (body, incoming):
+        kind, known = request.headers.get("content-type", ""), frozenset({"schema", "model"})
+        form = await read_form(kind, body, file="file", known=known, write=incoming.write)
         schema, model = form.fields.get("schema") or None, form.fields.get("model") or None
         name, key = form.file_name or "document", creating.derived_key
         named = None if key is None else derived_id("upload", call.org.id, key)
 
         def accept() -> Document:
             order = call.org.order(schema, model)
-            accepted = uploads.accept(incoming, name=name, order=order, by=call.principal.id, document_id=named)
+            accepted = call.org.uploads.accept(incoming, name=name, order=order, by=call.principal, document_id=named)
             return Document.of(accepted.document)
 
         said = {"sha256": incoming.key, "name": name, "schema": schema, "model": model}
         return await run_in_threadpool(creating.once, said, accept)
-    finally:
-        # Also when the sender goes away: what was not accepted leaves nothing behind.
-        incoming.close()
 
 
 @routes.get("")
@@ -251,13 +250,12 @@ def _page(call: Call, document_id: str, number: int) -> tuple[str, int]:
     """The file, and by how much the page is turned."""
     record = call.org.documents.get(document_id)
     if record.original_key is None:
-        raise NotFound(f"The original of document {record.id} is not kept any more.", document_id=record.id)
-    reading = call.org.documents.reading(record)
-    pages = {} if reading is None else {page.number: page for page in reading.pages}
-    if reading is not None and number not in pages:
+        raise original_gone(record.id)
+    turned = call.org.documents.turned(record)
+    if turned is not None and number not in turned:
         raise NotFound(f"Document {record.id} has no page {number}.", document_id=record.id)
     path = str(call.app.blobs.path_of(record.original_key))
-    return path, pages[number].turned if number in pages else 0
+    return path, 0 if turned is None else turned[number]
 
 
 @routes.get("/{document_id}/words")
@@ -301,7 +299,7 @@ def download(document_id: Id, call: Acting) -> FileResponse:
     """The original, under the name that it came with."""
     record = call.org.documents.get(document_id)
     if record.original_key is None:
-        raise NotFound(f"The original of document {record.id} is not kept any more.", document_id=record.id)
+        raise original_gone(record.id)
     media = _MEDIA.get(record.format or "", _UNKNOWN)
     path = call.app.blobs.path_of(record.original_key)
     return FileResponse(path, media_type=media, headers={"Content-Disposition": disposition(record.file_name)})
@@ -315,19 +313,23 @@ def disposition(name: str) -> str:
 
 @routes.post("/{document_id}/link")
 @allowed(Permission.DOCUMENTS_READ)
-def link(document_id: Id, call: Acting) -> Link:
+def link(document_id: Id, request: Request, call: Acting) -> Link:
     """A link to the original, for a while, that needs no token."""
     within = call.app.settings.storage.links_expire_after
     record = call.org.documents.get(document_id)
-    return Link(url=call.org.documents.link(record, within=within), expires_in=int(within.total_seconds()))
+    signed = call.org.documents.link(record, by=call.principal, within=within)
+    return Link(url=absolute(signed, request, call.app.settings), expires_in=int(within.total_seconds()))
 
 
 @routes.post("/{document_id}/reprocess", status_code=202)
 @allowed(Permission.DOCUMENTS_WRITE)
-def reprocess(document_id: Id, body: Reprocess, call: Acting) -> Reprocessed:
+def reprocess(
+    document_id: Id, body: Annotated[Reprocess, Body(default_factory=Reprocess)], call: Acting
+) -> Reprocessed:
     """Process it again from the start; what a person decided stays."""
     record = call.org.documents.get(document_id)
     if record.job_id is None:
         raise NotFound(f"Document {record.id} has no job; upload it again.", document_id=record.id)
-    call.jobs.retry(record.job_id, Retry(everything=True, keep_checkpoints=body.keep_checkpoints))
+    wish = Retry(everything=True, keep_checkpoints=body.keep_checkpoints)
+    call.jobs.retry(record.job_id, wish, document_id=record.id)
     return Reprocessed(document_id=record.id, job_id=record.job_id)

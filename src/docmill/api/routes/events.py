@@ -7,12 +7,12 @@ from typing import Annotated
 import orjson
 from fastapi import APIRouter, Header, Query, Request, WebSocket
 from fastapi.responses import StreamingResponse
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import HTTPConnection
 from starlette.websockets import WebSocketDisconnect
 
-from docmill.api.access import Guarded, admit, allowed, authenticated
-from docmill.api.problems import status_of
+from docmill.api.access import SPOKEN, Guarded, admit, allowed, only, shown_by
+from docmill.api.problems import answer_to, status_of
+from docmill.api.streams import Seat, Seated, Streams
 from docmill.bootstrap import App
 from docmill.model.errors import DocmillError, InvalidInput
 from docmill.model.people import Permission, Principal
@@ -34,14 +34,22 @@ JobId = Annotated[str | None, Query(min_length=36, max_length=36, description="O
 class _Stream:
     """The events that one listener hears."""
 
-    def __init__(self, connection: HTTPConnection, principal: Principal, after: str | None, job_id: str | None) -> None:
+    def __init__(
+        self,
+        connection: HTTPConnection,
+        principal: Principal,
+        after: str | None,
+        job_id: str | None,
+        said: str = "query.after",
+    ) -> None:
         self._connection = connection
         self._principal = principal
         app: App = connection.app.state.docmill
         self._org = app.for_org(principal.org_id)
         self._jobs = app.jobs_for(principal)
-        self._after = None if after is None else Place.read(after)
+        self._after = None if after is None else Place.read(after, said)
         self._job_id = job_id
+        self._streams: Streams = connection.app.state.streams
 
     async def open(self) -> None:
         """Refuse what cannot be followed before anything is sent."""
@@ -52,7 +60,7 @@ class _Stream:
             start = self._org.feed.now()
             return Follower(self._org.feed, self._after, start=start)
 
-        self._follower = await run_in_threadpool(look)
+        self._follower = await self._streams.run(look)
 
     def _look(self) -> tuple[Sequence[FeedEvent], Sequence[FeedEvent]]:
         """What is new, and what of it is for this listener."""
@@ -67,7 +75,7 @@ class _Stream:
         """Events as they come; an empty one now and then, to tell that somebody is there."""
         interval, quiet, checked = _SHORTEST, 0.0, 0.0
         while not getattr(self._connection.app.state, "stopping", False):
-            news, wanted = await run_in_threadpool(self._look)
+            news, wanted = await self._streams.run(self._look)
             if wanted or quiet >= _HEARTBEAT:
                 yield wanted
                 quiet = 0.0
@@ -76,7 +84,7 @@ class _Stream:
             quiet, checked = quiet + interval, checked + interval
             if checked >= _RECHECK:
                 checked = 0.0
-                now = await authenticated(self._connection)
+                now = await self._streams.run(self._connection.app.state.authenticator, shown_by(self._connection))
                 now.require(Permission.JOBS_READ)
                 if now.org_id != self._principal.org_id:
                     return
@@ -107,8 +115,14 @@ async def listen(
     if last_event_id is not None and after is not None and last_event_id != after:
         raise InvalidInput("Last-Event-ID and after say different things; send one of them.", field="query.after")
     principal: Principal = request.state.principal
-    stream = _Stream(request, principal, last_event_id or after, job_id)
-    await stream.open()
+    seat = _seat(request, principal)
+    try:
+        said = "header.last-event-id" if last_event_id is not None else "query.after"
+        stream = _Stream(request, principal, last_event_id or after, job_id, said)
+        await stream.open()
+    except BaseException:
+        seat.leave()
+        raise
 
     async def sent() -> AsyncIterator[bytes]:
         yield b"retry: 1000\n\n"
@@ -122,32 +136,48 @@ async def listen(
             # Not allowed any more, or the database is away: the client asks again, and hears why.
             return
 
-    return StreamingResponse(sent(), media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
+    return Seated(sent(), seat=seat, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
+
+
+def _seat(connection: HTTPConnection, principal: Principal) -> Seat:
+    streams: Streams = connection.app.state.streams
+    return streams.seat(principal.org_id)
 
 
 @routes.websocket("/socket")
 async def socket(websocket: WebSocket) -> None:
     """The same over a WebSocket: one JSON message for each event. `after` and `job_id` as for the other."""
     query = websocket.query_params
+    seat = None
     try:
-        principal = await admit(websocket, Permission.JOBS_READ)
-        stream = _Stream(websocket, principal, query.get("after"), query.get("job_id"))
-        await stream.open()
-    except DocmillError as error:
-        # Before it is accepted: the handshake is refused.
-        await websocket.close(4000 + status_of(error), error.code)
-        return
-    await websocket.accept(subprotocol=_spoken(websocket))
-    gone = asyncio.ensure_future(_until_gone(websocket.receive))
-    told = asyncio.ensure_future(_tell(websocket, stream))
-    await asyncio.wait({gone, told}, return_when=asyncio.FIRST_COMPLETED)
-    for task in (gone, told):
-        task.cancel()
-    await asyncio.gather(gone, told, return_exceptions=True)
+        try:
+            principal = await admit(websocket, Permission.JOBS_READ)
+            only({"after", "job_id"}, websocket)
+            seat = _seat(websocket, principal)
+            stream = _Stream(websocket, principal, query.get("after"), query.get("job_id"))
+            await stream.open()
+        except DocmillError as error:
+            # Before it is accepted: the handshake is refused, with the same words as a request.
+            await websocket.send_denial_response(answer_to(websocket.url.path, error))
+            return
+        await websocket.accept(subprotocol=_spoken(websocket))
+        gone = asyncio.ensure_future(_until_gone(websocket.receive))
+        told = asyncio.ensure_future(_tell(websocket, stream))
+        await asyncio.wait({gone, told}, return_when=asyncio.FIRST_COMPLETED)
+        for task in (gone, told):
+            task.cancel()
+        await asyncio.gather(gone, told, return_exceptions=True)
+    finally:
+        if seat is not None:
+            seat.leave()
 
 
 def _spoken(websocket: WebSocket) -> str | None:
-    return "docmill" if "docmill" in websocket.scope.get("subprotocols", ()) else None
+    """What was offered is answered: browsers give up on a server that names none of the protocols that they named."""
+    offered: Sequence[str] = websocket.scope.get("subprotocols", ())
+    if "docmill" in offered:
+        return "docmill"
+    return next((each for each in offered if each.startswith(SPOKEN)), None)
 
 
 async def _tell(websocket: WebSocket, stream: _Stream) -> None:

@@ -1,7 +1,7 @@
 """Whether the process lives, and whether it can do its work."""
 
 from fastapi import APIRouter, Response
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from docmill import __version__
 from docmill.api.access import Acting, Guarded, Installation, known, public
@@ -28,7 +28,9 @@ class Version(BaseModel):
 
     version: str
     organisation: str
-    principal: str
+    principal: str = Field(description="The id: as `claimed_by`, `assigned_to` and the audit log name them.")
+    name: str
+    kind: str = Field(description="`user`, `key`, or `system` for the token of the installation.")
     role: str
     permissions: list[str]
 
@@ -59,7 +61,9 @@ async def me(call: Acting) -> Version:
     return Version(
         version=__version__,
         organisation=call.principal.org_id,
-        principal=call.principal.name,
+        principal=call.principal.id,
+        name=call.principal.name,
+        kind=call.principal.kind,
         role=call.principal.role.value,
         permissions=sorted(each.value for each in call.principal.scopes),
     )

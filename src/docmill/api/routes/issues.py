@@ -1,12 +1,14 @@
 """Processing issues: look, open, assign, resolve."""
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Body, Query, Response
 from pydantic import Field
 
 from docmill.api.access import Acting, Guarded, allowed
 from docmill.api.creating import Creating
+from docmill.api.etags import Unless, UnlessChanged, etag, tag_of
 from docmill.api.shapes import Cursor, Id, Limit, Page, Text, Wire, Word, page_of
 from docmill.model.errors import InvalidInput
 from docmill.model.issues import IssueAction, IssueSeverity, IssueStatus
@@ -104,21 +106,44 @@ def open_issue(body: NewIssue, call: Acting, creating: Creating) -> Response:
 
 @routes.get("/{issue_id}")
 @allowed(Permission.ISSUES_READ)
-def get_issue(issue_id: Id, call: Acting) -> IssueView:
+def get_issue(issue_id: Id, call: Acting, response: Response) -> IssueView:
     """One issue."""
-    return call.issues.get(issue_id)
+    return _told(response, call.issues.get(issue_id))
 
 
 @routes.post("/{issue_id}/assign")
 @allowed(Permission.ISSUES_RESOLVE)
-def assign(issue_id: Id, body: IssueAssignment, call: Acting) -> IssueView:
+def assign(issue_id: Id, body: IssueAssignment, call: Acting, unless: UnlessChanged, response: Response) -> IssueView:
     """Make somebody look after it, or nobody in particular."""
-    issues = call.issues
-    return issues.unassign(issue_id) if body.to is None else issues.assign(issue_id, body.to)
+    issues, onto = call.issues, _onto(unless)
+    changed = issues.unassign(issue_id, onto=onto) if body.to is None else issues.assign(issue_id, body.to, onto=onto)
+    return _told(response, changed)
 
 
 @routes.post("/{issue_id}/resolve")
 @allowed(Permission.ISSUES_RESOLVE)
-def resolve(issue_id: Id, body: IssueResolution, call: Acting) -> IssueView:
+def resolve(
+    issue_id: Id,
+    body: Annotated[IssueResolution, Body(default_factory=IssueResolution)],
+    call: Acting,
+    unless: UnlessChanged,
+    response: Response,
+) -> IssueView:
     """Resolve it; when no blocking issue of its step is left open, the step goes on."""
-    return call.issues.resolve(issue_id, body.data, action=body.action, by=call.principal.id, note=body.note)
+    resolved = call.issues.resolve(
+        issue_id, body.data, action=body.action, by=call.principal.id, note=body.note, onto=_onto(unless)
+    )
+    return _told(response, resolved)
+
+
+def _tag(issue: IssueView) -> str:
+    return tag_of("issue", issue.id, issue.status, issue.assigned_to)
+
+
+def _onto(unless: Unless) -> Callable[[IssueView], None]:
+    return lambda issue: unless(_tag(issue))
+
+
+def _told(response: Response, issue: IssueView) -> IssueView:
+    etag(response, _tag(issue))
+    return issue

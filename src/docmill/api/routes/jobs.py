@@ -1,15 +1,16 @@
 """Jobs and their steps: submit, look, follow, retry, cancel."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import APIRouter, Body, Path, Query, Response
 from pydantic import Field
 
-from docmill.api.access import Acting, Guarded, allowed
+from docmill.api.access import Acting, Call, Guarded, allowed
 from docmill.api.creating import Creating
-from docmill.api.shapes import Cursor, Id, Limit, Page, Text, Version, Wire, Word, page_of
+from docmill.api.folders import output_roots, shown_metadata, shown_result
+from docmill.api.shapes import Cursor, Id, Limit, Page, Text, Version, Wire, Word, is_version, page_of
 from docmill.api.submitting import check_documents, check_metadata
 from docmill.model.errors import NotFound
 from docmill.model.people import Permission
@@ -71,19 +72,24 @@ class Event:
     data: dict[str, Any]
 
 
-def detail(view: JobView) -> JobDetail:
+def detail(call: Call, view: JobView) -> JobDetail:
     """The view as it is sent."""
     return JobDetail(
         job=view.summary,
         version=view.version,
-        metadata=dict(view.metadata),
+        metadata=shown_metadata(view.metadata),
         file_type=view.file_type,
         created_by=view.created_by,
         parent_job_id=view.parent_job_id,
         batch_id=view.batch_id,
-        steps=list(view.steps),
+        steps=_steps(call, view),
         children=list(view.children),
     )
+
+
+def _steps(call: Call, view: JobView) -> list[StepView]:
+    roots = output_roots(view.metadata, call.app.settings)
+    return [replace(step, result=shown_result(step.result, roots)) for step in view.steps]
 
 
 def event(found: JobEvent) -> Event:
@@ -112,7 +118,7 @@ def submit(body: NewJob, call: Acting, creating: Creating) -> Response:
             org_id=call.org.id,
         )
         call.jobs.submit_one(job)
-        return detail(call.jobs.get(job.id))
+        return detail(call, call.jobs.get(job.id))
 
     return creating.once(body, work)
 
@@ -153,19 +159,33 @@ def list_jobs(
 @allowed(Permission.JOBS_READ)
 def get_job(job_id: Id, call: Acting) -> JobDetail:
     """A job with its steps."""
-    return detail(call.jobs.get(job_id))
+    return detail(call, call.jobs.get(job_id))
 
 
 @routes.get("/{job_id}/events")
 @allowed(Permission.JOBS_READ)
-def job_events(job_id: Id, call: Acting, after: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0) -> list[Event]:
-    """What happened to the job since this version."""
-    return [event(each) for each in call.jobs.events(job_id, after=after)]
+def job_events(
+    job_id: Id,
+    call: Acting,
+    after: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0,
+    cursor: Cursor = None,
+    limit: Limit = 50,
+) -> Page[Event]:
+    """What happened to the job since this version, the oldest first."""
+    shown, following = page_of(
+        "event",
+        cursor,
+        limit,
+        lambda seen, most: call.jobs.events(job_id, after=after if seen is None else int(seen), limit=most),
+        lambda each: str(each.version),
+        is_version,
+    )
+    return Page(items=[event(each) for each in shown], next_cursor=following)
 
 
 @routes.post("/{job_id}/retry", status_code=202)
 @allowed(Permission.JOBS_WRITE)
-def retry(job_id: Id, body: RetryJob, call: Acting) -> JobDetail:
+def retry(job_id: Id, body: Annotated[RetryJob, Body(default_factory=RetryJob)], call: Acting) -> JobDetail:
     """Run a finished job again: what went wrong and what rests on it, unless the body says otherwise."""
     wish = Retry(
         steps=tuple(body.steps),
@@ -174,7 +194,7 @@ def retry(job_id: Id, body: RetryJob, call: Acting) -> JobDetail:
         keep_checkpoints=body.keep_checkpoints,
     )
     call.jobs.retry(job_id, wish)
-    return detail(call.jobs.get(job_id))
+    return detail(call, call.jobs.get(job_id))
 
 
 @routes.post("/{job_id}/cancel", status_code=202)
@@ -182,7 +202,7 @@ def retry(job_id: Id, body: RetryJob, call: Acting) -> JobDetail:
 def cancel(job_id: Id, call: Acting) -> JobDetail:
     """End the job now."""
     call.jobs.cancel(job_id)
-    return detail(call.jobs.get(job_id))
+    return detail(call, call.jobs.get(job_id))
 
 
 class RerunStep(Wire):
@@ -198,7 +218,7 @@ StepKey = Annotated[str, Path(min_length=1, max_length=200)]
 @allowed(Permission.JOBS_READ)
 def get_step(job_id: Id, step_key: StepKey, call: Acting) -> StepView:
     """One step."""
-    for step in call.jobs.get(job_id).steps:
+    for step in _steps(call, call.jobs.get(job_id)):
         if step.step_key == step_key:
             return step
     raise NotFound(f"The job has no step {step_key}.", step_key=step_key)
@@ -209,7 +229,7 @@ def get_step(job_id: Id, step_key: StepKey, call: Acting) -> StepView:
 def rerun(job_id: Id, step_key: StepKey, body: RerunStep, call: Acting) -> JobDetail:
     """Run a step that asks a model again, by another one, and what rests on it; `comparison` tells what came of it."""
     call.jobs.get(job_id)
-    return detail(call.org.reruns.rerun(job_id, step_key, call.org.model(body.model)))
+    return detail(call, call.org.reruns.by(call.principal).rerun(job_id, step_key, call.org.model(body.model)))
 
 
 @routes.get("/{job_id}/steps/{step_key}/comparison")

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from docmill.api.access import Acting, Guarded, allowed
 from docmill.api.creating import Creating
+from docmill.api.etags import UnlessChanged, etag, tag_of
 from docmill.api.shapes import Id, Text, Wire, only_id
 from docmill.model.people import Permission, Role
 from docmill.services.invitations import Invitation
@@ -40,6 +41,10 @@ class Invited:
     token: str | None
 
 
+def _tag(member: Member) -> str:
+    return tag_of("member", member.id, member.role)
+
+
 @routes.get("/members")
 @allowed(Permission.MEMBERS_READ)
 def list_members(call: Acting) -> Sequence[Member]:
@@ -49,16 +54,21 @@ def list_members(call: Acting) -> Sequence[Member]:
 
 @routes.get("/members/{member_id}")
 @allowed(Permission.MEMBERS_READ)
-def get_member(member_id: Id, call: Acting) -> Member:
+def get_member(member_id: Id, call: Acting, response: Response) -> Member:
     """One member."""
-    return call.org.people.get(call.principal, only_id(member_id, "member"))
+    found = call.org.people.get(call.principal, only_id(member_id, "member"))
+    etag(response, _tag(found))
+    return found
 
 
 @routes.patch("/members/{member_id}")
 @allowed(Permission.MEMBERS_MANAGE)
-def change_member(member_id: Id, body: MemberChange, call: Acting) -> Member:
+def change_member(member_id: Id, body: MemberChange, call: Acting, unless: UnlessChanged, response: Response) -> Member:
     """Let a member do something else; it counts from their next request on."""
-    return call.org.people.set_role(call.principal, only_id(member_id, "member"), body.standing)
+    who = only_id(member_id, "member")
+    changed = call.org.people.set_role(call.principal, who, body.standing, onto=lambda member: unless(_tag(member)))
+    etag(response, _tag(changed))
+    return changed
 
 
 @routes.delete("/members/{member_id}", status_code=204)
@@ -68,12 +78,16 @@ def remove_member(member_id: Id, call: Acting) -> None:
     call.org.people.remove(call.principal, only_id(member_id, "member"))
 
 
-@routes.post("/members/{member_id}/reset", status_code=201)
+@routes.post("/members/{member_id}/reset", status_code=201, response_model=Invited)
 @allowed(Permission.MEMBERS_MANAGE)
-def reset_member(member_id: Id, call: Acting) -> Invited:
-    """A way for a member to choose a password anew."""
-    invitation, token = call.org.people.reset(call.principal, only_id(member_id, "member"))
-    return Invited(invitation=invitation, token=token)
+def reset_member(member_id: Id, call: Acting, creating: Creating) -> Response:
+    """A way for a member to choose a password anew; the token is not told again."""
+
+    def work() -> Invited:
+        invitation, token = call.org.people.reset(call.principal, only_id(member_id, "member"))
+        return Invited(invitation=invitation, token=token)
+
+    return creating.once({}, work, secret="token")
 
 
 @routes.get("/invitations")

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path, Query, Response
 from pydantic import Field
 
 from docmill.api.access import Acting, Guarded, allowed
-from docmill.api.etags import Seen, etag, must_be
+from docmill.api.etags import Onto, etag
 from docmill.api.shapes import Name, Text, Version, Wire
 from docmill.model.people import Permission
 from docmill.prompts.store import Prompt, PromptVersion
@@ -78,14 +78,14 @@ def get_prompt(name: Name, call: Acting, response: Response) -> Prompt:
 
 @routes.put("/{name}")
 @allowed(Permission.PROMPTS_WRITE)
-def put_prompt(name: Name, body: PromptText, call: Acting, response: Response, seen: Seen) -> PromptStored:
-    """Store it as the newest version of one's own, unless that says the same. `If-Match: *` for a new one."""
-    stored = call.org.prompts.put(
+def put_prompt(name: Name, body: PromptText, call: Acting, response: Response, onto: Onto) -> PromptStored:
+    """Store it as the newest version of one's own, unless that says the same. A new one needs no `If-Match`."""
+    stored = call.org.prompts.by(call.principal).put(
         name,
         body.text,
         description=body.description,
         created_by=call.principal.id,
-        onto=lambda newest: must_be(newest, seen),
+        onto=onto,
     )
     etag(response, stored.prompt.version)
     return PromptStored(prompt=stored.prompt, new=stored.new)

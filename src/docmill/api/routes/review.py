@@ -5,16 +5,19 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Body, Query, Response
 from pydantic import BaseModel, Field
 
 from docmill.api.access import Acting, Guarded, allowed
 from docmill.api.creating import Creating
-from docmill.api.etags import MaybeSeen, Seen, etag
+from docmill.api.etags import MaybeSeen, Seen, UnlessChanged, etag, tag_of
 from docmill.api.shapes import Cursor, Id, Limit, Moment, Name, Page, Text, Wire, Word, page_of
+from docmill.extraction.schema import available
+from docmill.model.errors import InvalidInput
 from docmill.model.people import Permission
 from docmill.model.review import ReviewStatus
 from docmill.services.review import Comment, FieldChange, ItemSummary, ItemView
+from docmill.services.review_slas import Slas
 
 routes = APIRouter(prefix="/review", tags=["review"], route_class=Guarded)
 
@@ -178,8 +181,16 @@ def resume(item_id: Id, call: Acting, response: Response, seen: Seen) -> ItemSum
 
 @routes.post("/items/{item_id}/assign")
 @allowed(Permission.REVIEW_MANAGE)
-def assign(item_id: Id, body: Assignment, call: Acting, response: Response, seen: Seen) -> ItemSummary:
+def assign(
+    item_id: Id,
+    body: Annotated[Assignment, Body(default_factory=Assignment)],
+    call: Acting,
+    response: Response,
+    seen: Seen,
+) -> ItemSummary:
     """Give it to somebody, or to whoever has the fewest. A claim of somebody else ends with it."""
+    if body.to is not None:
+        call.org.people.check_reviewer(call.principal, body.to)
     return _told(response, call.org.review.assign(call.principal, item_id, body.to, version=seen))
 
 
@@ -214,14 +225,22 @@ def clear(item_id: Id, body: Cleared, call: Acting, response: Response, seen: Se
 
 @routes.post("/items/{item_id}/confirm")
 @allowed(Permission.REVIEW_DECIDE)
-def confirm(item_id: Id, body: Confirmed, call: Acting, response: Response, seen: Seen) -> ItemSummary:
+def confirm(
+    item_id: Id,
+    body: Annotated[Confirmed, Body(default_factory=Confirmed)],
+    call: Acting,
+    response: Response,
+    seen: Seen,
+) -> ItemSummary:
     """Say that values are right."""
     return _told(response, call.org.review.confirm(call.principal, item_id, body.paths, version=seen))
 
 
 @routes.post("/items/{item_id}/undo")
 @allowed(Permission.REVIEW_DECIDE)
-def undo(item_id: Id, body: Undone, call: Acting, response: Response, seen: Seen) -> ItemSummary:
+def undo(
+    item_id: Id, body: Annotated[Undone, Body(default_factory=Undone)], call: Acting, response: Response, seen: Seen
+) -> ItemSummary:
     """Take back the last change, of the item or of a field."""
     return _told(response, call.org.review.undo(call.principal, item_id, body.path, version=seen))
 
@@ -267,21 +286,38 @@ def comment(item_id: Id, body: Remark, call: Acting, creating: Creating) -> Resp
 
 @routes.get("/slas")
 @allowed(Permission.REVIEW_READ)
-def slas(call: Acting) -> list[SlaView]:
+def slas(call: Acting, response: Response) -> list[SlaView]:
     """How long items may take, by schema; without one: all that have none of their own."""
-    found = call.org.review.slas(call.principal)
+    found = _slas(call.org.review.slas(call.principal))
+    etag(response, _tag(found))
+    return found
+
+
+@routes.put("/slas", status_code=204)
+@allowed(Permission.REVIEW_MANAGE)
+def set_sla(body: Sla, call: Acting, unless: UnlessChanged, response: Response) -> None:
+    """Set how long items may take from now on."""
+    known = available(call.app.settings.schema_folders)
+    if body.schema_name is not None and body.schema_name not in known:
+        told = f"There is no schema {body.schema_name!r}. There are: {', '.join(known)}."
+        raise InvalidInput(told, field="body.schema_name")
+    length = None if body.seconds is None else timedelta(seconds=body.seconds)
+    stored = call.org.review.set_sla(
+        call.principal, length, schema=body.schema_name, onto=lambda found: unless(_tag(_slas(found)))
+    )
+    etag(response, _tag(_slas(stored)))
+
+
+def _slas(found: Slas) -> list[SlaView]:
     return [
         SlaView(schema_name=name, seconds=None if sla is None else int(sla.total_seconds()))
         for name, sla in found.items()
     ]
 
 
-@routes.put("/slas", status_code=204)
-@allowed(Permission.REVIEW_MANAGE)
-def set_sla(body: Sla, call: Acting) -> None:
-    """Set how long items may take from now on."""
-    length = None if body.seconds is None else timedelta(seconds=body.seconds)
-    call.org.review.set_sla(call.principal, length, schema=body.schema_name)
+def _tag(shown: list[SlaView]) -> str:
+    """Of all of them: they are looked at together."""
+    return tag_of("slas", [each.model_dump() for each in shown])
 
 
 @routes.get("/reviewers")
@@ -295,6 +331,7 @@ def reviewers(call: Acting) -> Sequence[str]:
 @allowed(Permission.REVIEW_MANAGE)
 def enroll(name: Name, call: Acting) -> None:
     """Give somebody work from now on."""
+    call.org.people.check_reviewer(call.principal, name)
     call.org.review.enroll(call.principal, name)
 
 

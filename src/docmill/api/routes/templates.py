@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path, Query, Response
 from pydantic import Field
 
 from docmill.api.access import Acting, Call, Guarded, allowed
-from docmill.api.etags import Seen, etag, must_be
+from docmill.api.etags import Onto, etag
 from docmill.api.shapes import Name, Text, Version, Wire
 from docmill.model.errors import InvalidInput
 from docmill.model.people import Permission
@@ -94,14 +94,14 @@ def get_template(name: Name, call: Acting, response: Response) -> TemplateOut:
 
 @routes.put("/{name}")
 @allowed(Permission.TEMPLATES_WRITE)
-def put_template(name: Name, body: TemplateText, call: Acting, response: Response, seen: Seen) -> TemplateStored:
-    """Store it as the newest version, unless the newest says the same already. `If-Match: *` for a new template."""
+def put_template(name: Name, body: TemplateText, call: Acting, response: Response, onto: Onto) -> TemplateStored:
+    """Store it as the newest version, unless the newest says the same already. A new template needs no `If-Match`."""
     compiled = _compiled(call, body.text)
     if compiled.plan.name != name:
         raise InvalidInput(
             f"The template calls itself {compiled.plan.name!r}, not {name!r}; make both the same.", field="body.text"
         )
-    stored = call.org.templates.add(compiled, onto=lambda newest: must_be(newest, seen))
+    stored = call.org.templates.by(call.principal).add(compiled, onto=onto)
     etag(response, stored.template.version)
     return TemplateStored(template=stored.template, new=stored.new)
 

@@ -8,12 +8,16 @@ from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 
 from docmill.api.access import Acting, Guarded, Installation, allowed, public, streamed
+from docmill.api.addresses import absolute
 from docmill.api.creating import Creating
+from docmill.api.places import uploading
 from docmill.api.routes.documents import Document
 from docmill.api.shapes import Text, Wire
 from docmill.documents.links import LinkRefused
 from docmill.documents.records import DocumentRecord
+from docmill.model.errors import InvalidInput
 from docmill.model.people import Permission
+from docmill.services.upload_slots import holder
 
 routes = APIRouter(tags=["uploads"], route_class=Guarded)
 
@@ -38,20 +42,24 @@ class Upload(BaseModel):
 
     document_id: str
     method: str
-    url: str
+    url: Annotated[str, Field(description="With scheme and host.")]
     expires_at: datetime
 
 
 @routes.post("/uploads", status_code=201, response_model=Upload)
 @allowed(Permission.DOCUMENTS_WRITE)
-def begin(body: NewUpload, call: Acting, creating: Creating) -> Response:
+def begin(body: NewUpload, request: Request, call: Acting, creating: Creating) -> Response:
     """A link to which the bytes of one document may be sent, without a token, for a quarter of an hour."""
 
     def work() -> Upload:
-        call.org.order(body.schema_name, body.model)
+        try:
+            call.org.order(body.schema_name, body.model)
+        except InvalidInput as error:
+            # A form says `schema`.
+            named = {"body.schema": "body.schema_name"}.get(str(error.details["field"]), error.details["field"])
+            raise InvalidInput(error.message, field=named) from error
         slot, token = call.app.slots.make(
-            org_id=call.org.id,
-            by=call.principal.id,
+            call.principal,
             file_name=body.file_name,
             schema=body.schema_name,
             model=body.model,
@@ -60,7 +68,7 @@ def begin(body: NewUpload, call: Acting, creating: Creating) -> Response:
         return Upload(
             document_id=slot.document_id,
             method="PUT",
-            url=f"/api/v1/uploads/{token}",
+            url=absolute(f"/api/v1/uploads/{token}", request, call.app.settings),
             expires_at=datetime.fromtimestamp(slot.expires, UTC),
         )
 
@@ -73,22 +81,20 @@ def begin(body: NewUpload, call: Acting, creating: Creating) -> Response:
 async def send(token: Annotated[str, Path(max_length=4096)], request: Request, app: Installation) -> Document:
     """The bytes themselves. Sent again, they are the same document."""
     slot = await run_in_threadpool(app.slots.read, token, now=datetime.now(UTC))
-    uploads = app.for_org(slot.org_id).uploads
-    incoming = await run_in_threadpool(uploads.open)
-    try:
-        async for chunk in request.stream():
-            incoming.write(chunk)
+    org = app.for_org(slot.org_id)
+    async with uploading(request, org.uploads) as (body, incoming):
+        async for piece in body:
+            incoming.write(piece)
 
         def accept() -> DocumentRecord:
-            order = app.for_org(slot.org_id).order(slot.schema, slot.model)
-            accepted = uploads.accept(
-                incoming, name=slot.file_name, order=order, by=slot.by, document_id=slot.document_id
+            order = org.order(slot.schema, slot.model)
+            by = holder(app.database, slot)
+            accepted = org.uploads.accept(
+                incoming, name=slot.file_name, order=order, by=by, document_id=slot.document_id
             )
             return accepted.document
 
         return Document.of(await run_in_threadpool(accept))
-    finally:
-        incoming.close()
 
 
 @routes.api_route("/uploads/{token}", methods=["GET", "HEAD", "POST", "PATCH", "DELETE"], include_in_schema=False)

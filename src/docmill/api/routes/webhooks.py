@@ -176,8 +176,8 @@ def rotate(endpoint_id: Id, call: Acting, creating: Creating) -> Response:
     )
 
 
-@routes.post("/{endpoint_id}/ping", status_code=202)
+@routes.post("/{endpoint_id}/ping", status_code=202, response_model=DeliveryView)
 @allowed(Permission.WEBHOOKS_MANAGE)
-def ping(endpoint_id: Id, call: Acting) -> DeliveryView:
+def ping(endpoint_id: Id, call: Acting, creating: Creating) -> Response:
     """Send a message that says nothing, to see whether it arrives."""
-    return call.org.webhooks.ping(call.principal, endpoint_id)
+    return creating.once({}, lambda: call.org.webhooks.ping(call.principal, endpoint_id), status=202)

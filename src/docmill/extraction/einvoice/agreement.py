@@ -11,6 +11,7 @@ from docmill.documents.reading import Reading
 from docmill.extraction.einvoice.reader import scored
 from docmill.extraction.grounding import MOST, places
 from docmill.extraction.labelled import read_labelled
+from docmill.extraction.likeness import called
 from docmill.extraction.pages import Pages
 from docmill.extraction.result import Check, Extraction, FieldValue
 from docmill.extraction.schema import FieldSchema
@@ -43,7 +44,7 @@ def compared_with_page(extraction: Extraction, reading: Reading | Pages, schema:
         for name, table in schema.tables.items()
         if name in extraction.rows
     }
-    names = [name for name in (schema.resolve(name) for name in COMPARED) if name and name in fields]
+    names = [name for name in (called(schema, name) for name in COMPARED) if name and name in fields]
     differing = dict(_differing(names, fields, schema, pages))
     told = [
         f"{schema.fields[name].title}: the XML says {fields[name].value}, "

@@ -11,6 +11,7 @@ from docmill.extraction import checks
 from docmill.extraction.einvoice import cii, ubl
 from docmill.extraction.einvoice.found import Found
 from docmill.extraction.einvoice.tree import EInvoiceInvalid, name_of, parsed
+from docmill.extraction.likeness import called, column_called, standard
 from docmill.extraction.result import Extraction, FieldValue, Reader
 from docmill.extraction.schema import Field, FieldSchema
 from docmill.extraction.values import FieldType, canonical
@@ -60,14 +61,14 @@ def _extraction(found: Found, schema: FieldSchema) -> Extraction:
     said = {**found.fields, "syntax": found.syntax}
     fields: dict[str, FieldValue] = {}
     for name, raw in said.items():
-        target = schema.resolve(name) or ""
+        target = called(schema, name) or ""
         if target in schema.fields and target not in fields:
             _keep(schema.fields[target], raw, fields, notes)
     rows = {}
     for name, lines in found.rows.items():
-        table = schema.tables.get(schema.resolve(name) or "")
+        table = schema.tables.get(called(schema, name) or "")
         if table is not None:
-            rows[table.name] = [_row(line, table.columns, notes) for line in lines]
+            rows[table.name] = [_row(line, table.columns, name, notes) for line in lines]
     credit = said.get("type_code") in CREDIT_NOTES
     return Extraction(
         schema=schema.name,
@@ -80,11 +81,12 @@ def _extraction(found: Found, schema: FieldSchema) -> Extraction:
     )
 
 
-def _row(line: Mapping[str, str], columns: Mapping[str, Field], notes: list[str]) -> dict[str, FieldValue]:
+def _row(line: Mapping[str, str], columns: Mapping[str, Field], table: str, notes: list[str]) -> dict[str, FieldValue]:
+    shipped = standard("invoice").tables[table].columns
     row: dict[str, FieldValue] = {}
     signals = {checks.SUMMARY: 1.0} if line.get("summary") else {}
     for name, raw in line.items():
-        column = columns.get(name) or next((one for one in columns.values() if name in one.aliases), None)
+        column = column_called(name, columns, shipped)
         if column is not None:
             _keep(column, raw, row, notes, signals)
     return row

@@ -19,6 +19,8 @@ Features = Mapping[str, float]
 
 NONE: Features = {"none": 1.0}
 """Features of the answer that the field is not there."""
+STRENGTH = 0.3
+"""How strongly weights are drawn to zero, as a rule."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +96,7 @@ def fit(
     examples: Sequence[Example],
     *,
     growth: Growth | None = None,
-    strength: float = 0.3,
+    strength: float = STRENGTH,
     least_groups: int = 3,
     rounds: int = 150,
 ) -> Ranker:

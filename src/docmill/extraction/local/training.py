@@ -15,7 +15,7 @@ from docmill.documents.reading import Reading
 from docmill.extraction.local.boosting import Growth
 from docmill.extraction.local.candidates import Knowledge, Target
 from docmill.extraction.local.layout import lay_out
-from docmill.extraction.local.ranker import NONE, Example, Ranker, fit
+from docmill.extraction.local.ranker import NONE, STRENGTH, Example, Ranker, fit
 from docmill.extraction.result import Extraction
 
 MODEL_VERSION = 1
@@ -43,6 +43,8 @@ class Kind:
     """What is learned before candidates are made, such as a list of words; from the training part only."""
     growth: Mapping[str, Growth] = field(default_factory=dict)
     """How trees are grown, by field, where it differs from the usual."""
+    strength: Mapping[str, float] = field(default_factory=dict)
+    """How strongly weights are drawn to zero, by field, where it differs from the usual."""
     fit: "Callable[[Sequence[Labelled]], Model] | None" = None
     """For a kind that is laid out and fitted in its own way; its targets are then not used."""
 
@@ -96,7 +98,8 @@ def _train(known: Sequence[Labelled], kind: Kind, seen: _Seen) -> Model:
     for target in kind.targets:
         examples = [_example(document, target, knowledge, seen) for document in known]
         useful = [example for example in examples if example is not None]
-        rankers[target.name] = fit(useful, growth=kind.growth.get(target.name))
+        strength = kind.strength.get(target.name, STRENGTH)
+        rankers[target.name] = fit(useful, growth=kind.growth.get(target.name), strength=strength)
     return Model(kind=kind.name, rankers=rankers, knowledge=knowledge)
 
 

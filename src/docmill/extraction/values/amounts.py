@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from docmill.extraction.values import currencies
+from docmill.extraction.values.texts import western
 
 _GAPS = "\u00a0\u202f\u2009"
 """Spaces that typesetters put inside numbers and nowhere else."""
@@ -19,7 +20,7 @@ _NUMBER = re.compile(
     | (?P<grouped>\d{{1,3}}(?P<mark>[.,'’{_GAPS}\ ])\d{{3}}(?:(?P=mark)\d{{3}})*(?!\d)(?:[.,·]\d{{1,4}})?)
     | (?P<plain>\d+(?:[.,·]\d{{1,4}})?)
     | (?P<bare>(?<![\w.,])[.,]\d{{2}})
-    )(?!\d)(?![.:/,'-]\d)(?P<dash>[.,](?:[-–—]{{1,2}}|=)(?!\d))?""",
+    )(?!\d)(?![.:/,'-]\d)(?P<dash>(?:[.,](?:[-–—]{{1,2}}|=)|/[-=])(?!\d))?""",
     re.VERBOSE,
 )
 _NARROW = re.compile(_NUMBER.pattern.replace("\\ ])", "])"), re.VERBOSE)
@@ -59,10 +60,12 @@ def parse_amount(text: str, *, decimal: str | None = None, misread: bool = False
 
     `decimal` is the decimal sign of the document, which settles `1.234`. `misread` forgives what OCR does to digits.
     """
-    kept = (mend(text) if misread else text).strip()
+    kept = (mend(western(text)) if misread else western(text)).strip()
     for sign in _SIGNS:
         if kept.startswith(sign + " "):
             kept = sign + kept[2:].lstrip()
+        if kept.endswith(" " + sign):
+            kept = kept[:-2].rstrip() + sign
     found = find_amounts(kept, decimal=decimal)
     if len(found) != 1:
         return None
@@ -79,6 +82,7 @@ def find_amounts(
 
     Whole numbers count (`digits` is 0). `spaces=False` never joins `1 234` over a plain space.
     """
+    text = western(text)
     if misread:
         text = mend(text)
     pattern = _NUMBER if spaces else _NARROW
@@ -96,7 +100,7 @@ def guess_decimal(texts: Iterable[str]) -> str | None:
     """The decimal sign that most amounts of these texts show beyond doubt; None if none does."""
     points = commas = 0
     for text in texts:
-        for match in _NUMBER.finditer(text):
+        for match in _NUMBER.finditer(western(text)):
             written = match["indian"] or match["grouped"] or match["plain"]
             sign = _sure_sign(written) if written else None
             points += sign == "."

@@ -2,6 +2,7 @@
 
 from docmill.extraction.values.texts import bare
 
+# Not Croatian: its October is the November of Poles and Czechs (`listopada`).
 _LANGUAGES = {
     "english": "january february march april may june july august september october november december",
     "german": "januar februar märz april mai juni juli august september oktober november dezember",
@@ -30,6 +31,19 @@ _LANGUAGES = {
     "indonesian": "januari februari maret april mei juni juli agustus september oktober november desember",
     "slovene": "januar februar marec april maj junij julij avgust september oktober november december",
     "estonian": "jaanuar veebruar märts aprill mai juuni juuli august september oktoober november detsember",
+    "latvian": "janvāris februāris marts aprīlis maijs jūnijs jūlijs augusts septembris oktobris novembris decembris",
+    "lithuanian_of": "sausio vasario kovo balandžio gegužės birželio liepos rugpjūčio rugsėjo spalio lapkričio "
+    "gruodžio",
+    "serbian": "januar februar mart april maj jun jul avgust septembar oktobar novembar decembar",
+    "serbian_of": "januara februara marta aprila maja juna jula avgusta septembra oktobra novembra decembra",
+    "greek": "Ιανουάριος Φεβρουάριος Μάρτιος Απρίλιος Μάιος Ιούνιος Ιούλιος Αύγουστος Σεπτέμβριος Οκτώβριος "
+    "Νοέμβριος Δεκέμβριος",
+    "greek_of": "Ιανουαρίου Φεβρουαρίου Μαρτίου Απριλίου Μαίου Ιουνίου Ιουλίου Αυγούστου Σεπτεμβρίου Οκτωβρίου "
+    "Νοεμβρίου Δεκεμβρίου",
+    "bulgarian": "януари февруари март април май юни юли август септември октомври ноември декември",
+    "russian": "январь февраль март апрель май июнь июль август сентябрь октябрь ноябрь декабрь",
+    "russian_of": "января февраля марта апреля мая июня июля августа сентября октября ноября декабря",
+    "ukrainian_of": "січня лютого березня квітня травня червня липня серпня вересня жовтня листопада грудня",
 }
 _SHORT = {
     1: "jan janv gen ene sty led ian jän",

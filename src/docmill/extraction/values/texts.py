@@ -23,6 +23,19 @@ def loose(text: str) -> str:
     return _NOT_LOOSE.sub("", unicodedata.normalize("NFKC", text).casefold())
 
 
+_WESTERN = {
+    ord(digit): str(number)
+    for digits in ("０１２３４５６７８９", "٠١٢٣٤٥٦٧٨٩", "۰۱۲۳۴۵۶۷۸۹", "०१२३४५६७८९")
+    for number, digit in enumerate(digits)
+}
+_WESTERN |= {ord(wide): sign for wide, sign in zip("．，－／：（）　٫٬￥", ".,-/:() .,¥", strict=True)}
+
+
+def western(text: str) -> str:
+    """Digits of other scripts and wide ones as `0` to `9`, and the signs between them; places stay the same."""
+    return text if text.isascii() else text.translate(_WESTERN)
+
+
 def _bare(character: str) -> str:
     """The letter without its marks, in lower case; the character itself where that would be none or several."""
     lowered = unicodedata.normalize("NFD", character)[0].lower()
@@ -40,9 +53,23 @@ class _Table(dict[int, str]):
         return bare
 
 
-_SPECIAL = {"ł": "l", "Ł": "l", "ø": "o", "Ø": "o", "đ": "d", "Đ": "d", "ı": "i", "’": "'", "‘": "'", "`": "'"}
+_SPECIAL = {
+    "ł": "l",
+    "Ł": "l",
+    "ø": "o",
+    "Ø": "o",
+    "đ": "d",
+    "Đ": "d",
+    "ı": "i",
+    "ς": "σ",
+    "’": "'",
+    "‘": "'",
+    "`": "'",
+}
 _SPECIAL |= dict.fromkeys("‐‑‒–—−", "-")
-_TABLE = _Table()
+# Taken apart, these syllables would be their first consonants.
+_SPECIAL |= {syllable: syllable for syllable in "년월일"}
+_TABLE = _Table(_WESTERN)
 
 
 def bare(text: str) -> str:

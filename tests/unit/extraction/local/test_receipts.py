@@ -138,6 +138,27 @@ def test_a_name_over_two_lines_is_joined(model: Model) -> None:
     assert values(read(model, *rows))["company"] == "HARVEST MOON GROCER & HARDWARE SDN BHD"
 
 
+@pytest.mark.parametrize("second", ["& HARDWARE SDN BHD", "(KAJANG) SDN BHD", "CO. (M) SDN BHD"])
+def test_no_name_begins_with_its_second_line(model: Model, second: str) -> None:
+    rows = ["          HARVEST MOON", f"          {second}", *GROCER[1:]]
+    found = read(model, *rows).fields["company"]
+    assert found.value == f"HARVEST MOON {second}"
+    assert second not in found.alternatives
+
+
+def test_a_number_of_registration_that_was_misread_does_not_leave_its_bracket(model: Model) -> None:
+    rows = ["  HARVEST MOON GROCER SDN. BHD. (2-19336-T)", *GROCER[1:]]
+    assert values(read(model, *rows))["company"] == "HARVEST MOON GROCER SDN. BHD."
+
+
+def test_a_postcode_is_no_telephone_number(model: Model) -> None:
+    """46000 has the 60 of a call to Malaysia in it; an address goes on behind it."""
+    rows = changed(("43000 KAJANG, SELANGOR.", "46000 PETALING JAYA,"))
+    place = next(number for number, row in enumerate(rows) if "46000" in row)
+    rows.insert(place + 1, "            SELANGOR DARUL EHSAN")
+    assert values(read(model, *rows))["address"].endswith("46000 PETALING JAYA, SELANGOR DARUL EHSAN")
+
+
 def test_names_and_addresses_are_repaired_and_raw_keeps_what_was_read(model: Model) -> None:
     rows = changed(("GROCER SDN BHD", "GROCERYSDNBHD"), ("JALAN KENANGA", "JA:AN KENANGA"), ("RAYA,", "RAYA."))
     extraction = read(model, *rows)
@@ -162,7 +183,9 @@ def test_a_total_is_found_when_its_point_or_its_label_was_misread(model: Model, 
     assert values(read(model, *changed(("TOTAL                               18.80", written))))["total"] == "18.80"
 
 
-@pytest.mark.parametrize("written", ["14/03/201810:22:31", "DATE:14-03-2018", "2018-03-1410:22:31", "14 MAR 2018"])
+@pytest.mark.parametrize(
+    "written", ["14/03/201810:22:31", "DATE:14-03-2018", "2018-03-1410:22:31", "14 MAR 2018", "DATE 14032018"]
+)
 def test_dates_are_found_when_they_run_into_what_stands_beside_them(model: Model, written: str) -> None:
     assert values(read(model, *changed(("DATE: 14/03/2018", written))))["date"] == "2018-03-14"
 

@@ -15,40 +15,23 @@ from math import log
 from operator import itemgetter
 from typing import NamedTuple
 
+from docmill.extraction.local.invoices.due import due_margin, due_of, left_of
 from docmill.extraction.local.invoices.items import Items
-from docmill.extraction.local.invoices.paper import Option, Paper, meanings
+from docmill.extraction.local.invoices.money import CENT, FIELDS, MEANING, Money, money_text
+from docmill.extraction.local.invoices.paper import Option, Paper
 from docmill.extraction.local.invoices.priors import prior
-from docmill.extraction.local.invoices.spans import Number
-from docmill.extraction.local.invoices.vocabulary import AMOUNT_LABELS
 from docmill.extraction.local.invoices.wording import plain
 
-FIELDS = ("subtotal", "tax", "total", "amount_due")
-MEANING = {"subtotal": "subtotal", "tax": "tax", "total": "total", "amount_due": "due"}
-CENT = Decimal("0.011")
 _NEAR = Decimal("0.02")
 _POINTS = itemgetter(0)
 _TAX_OF = re.compile(
     r"\b(?:mwst|ust|umsatzsteuer|vat|tva|btw|iva|gst|moms|tax)\b\W*\d|\d\s?%\W*(?:mwst|ust|vat|tva|btw)"
 )
 """The row of a tax, whatever it is on: `Versandkosten USt. 19 %`."""
-_TIME = re.compile(
-    r"\W*(?:calendar |business |working |kalender|werk)?(?:days?|tage?n?|jours?|giorni|dias?|dagen|dagar|weeks?|wochen|"
-    r"semaines?|weken|months?|monate?n?|mois|mesi|meses|maanden)\b"
-)
-"""What follows a number that is no amount: `pay within 45 days`."""
 _BASE_OF = re.compile(r"%\W*(?:\w+\W+)?(?:auf|on|of|von|aus|sur|de|su|van|over)\W*$")
 """Before what is taxed: `19 % USt. auf`."""
 KEPT = 7
 """Candidates per field that are tried together."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Money:
-    """An amount with what its labels say."""
-
-    number: Number
-    means: Mapping[str, float]
-    in_items: bool
 
 
 class Look(NamedTuple):
@@ -73,24 +56,6 @@ class Sums:
     margins: Mapping[str, float]
     others: Mapping[str, tuple[str, ...]]
     credit: bool = False
-
-
-def money_in(paper: Paper, items: Items) -> list[Money]:
-    """Everything that is written as an amount, or called one."""
-    found = []
-    for number in paper.numbers:
-        if number.percent or (not number.money and _TIME.match(plain(number.cell.text[number.end :]))):
-            continue
-        means = meanings(AMOUNT_LABELS, paper.labels(number.cell, number.start, number.end))
-        named = max((means.get(meaning, 0.0) for meaning in MEANING.values()), default=0.0)
-        if number.money or (named >= 0.7 and number.decimals in (0, 1) and abs(number.value) < 10**7):
-            inside = number.cell.row in items.rows and not (named >= 0.9 and number.cell.row not in _item_rows(items))
-            found.append(Money(number=number, means=means, in_items=inside))
-    return found
-
-
-def _item_rows(items: Items) -> set[int]:
-    return {row for item in items.items for row in item.rows}
 
 
 def looks_of(paper: Paper, items: Items, money: Sequence[Money]) -> list[Look]:
@@ -170,6 +135,8 @@ def choose(
         if each.means.get("shipping", 0.0) >= 0.7 and not _TAX_OF.search(_line(paper, each))
     }
     sides = {value for value in sides if value} - {each.number.value for each in money if each.in_items}
+    if len(sides) > 1:
+        sides.add(sum(sides, Decimal(0)))
     totals, subtotals, taxes = (_weighed(best_of[name]) for name in ("total", "subtotal", "tax"))
     # Hundreds of triples: what two of them say is not asked again for every third.
     pairs = [
@@ -189,7 +156,7 @@ def choose(
     results.sort(key=_POINTS, reverse=True)
     points, (subtotal, tax, total), adds_up, rated = results[0]
     chosen = {name: option for name, option in zip(FIELDS, (subtotal, tax, total), strict=False) if option is not None}
-    due = _due(best_of["amount_due"], total, paid)
+    due = left_of(money, candidates["amount_due"], total) or due_of(best_of["amount_due"], total, paid)
     if due is not None:
         chosen["amount_due"] = due
     margins, others = {}, {}
@@ -205,7 +172,7 @@ def choose(
         others[name] = tuple(seen[:3])
     ranked = best_of["amount_due"]
     others["amount_due"] = tuple(option.value for option, _ in ranked if due is None or option.value != due.value)[:3]
-    margins["amount_due"] = _due_margin(ranked, due, margins.get("total", 0.0), chosen.get("total"))
+    margins["amount_due"] = due_margin(ranked, due, margins.get("total", 0.0), chosen.get("total"))
     final = {
         name: {id(option): score for option, score in best_of[name]}.get(id(option), 0.0)
         for name, option in chosen.items()
@@ -290,35 +257,6 @@ def _agreement(
     return -1.0 + rated, False, rated
 
 
-def _due(ranked: Sequence[tuple[Option, float]], total: Option | None, paid: set[Decimal]) -> Option | None:
-    """What is to be paid: as it is called, else the total."""
-    best: Option | None = None
-    points = 0.0
-    for option, score in ranked:
-        if option.signals.get("label", 0.0) < 0.55:
-            continue
-        bonus = 0.0
-        if total is not None:
-            value, whole = Decimal(option.value), Decimal(total.value)
-            if value == whole:
-                bonus = 1.0
-            elif any(abs(abs(whole - value) - part) <= CENT for part in paid if part):
-                bonus = 1.5
-        if score + bonus > points:
-            best, points = option, score + bonus
-    return best if best is not None else total
-
-
-def _due_margin(
-    ranked: Sequence[tuple[Option, float]], due: Option | None, total_margin: float, total: Option | None
-) -> float:
-    """By how much it is better than the next; as sure as the total, if it is the total for want of a label."""
-    if due is None or (due is total and not any(option is due for option, _ in ranked)):
-        return total_margin
-    own = max((score for option, score in ranked if option.value == due.value), default=0.0)
-    return own - max((score for option, score in ranked if option.value != due.value), default=0.0)
-
-
 def _best(candidates: Sequence[Option], scores: Sequence[float]) -> list[tuple[Option, float]]:
     """The best few with different values; what is printed twice counts once, at its best place."""
     found: dict[str, tuple[Option, float]] = {}
@@ -338,14 +276,17 @@ def _with_sums(
         for each in money
         if _is_tax(paper, each)
         and not each.in_items
-        and each.number.value > 0
+        and each.number.value
         and not _BASE_OF.search(plain(each.number.cell.text[: each.number.start]))
     ]
     found = list(best)
     values = {option.value for option, _ in best}
     for count in (2, 3):
         for group in combinations(parts[:6], count):
-            if len({each.number.cell.row for each in group}) < count:
+            if (
+                len({_place(paper, each) for each in group}) < count
+                or len({each.number.value > 0 for each in group}) > 1
+            ):
                 continue
             value = money_text(sum((each.number.value for each in group), Decimal(0)))
             if value in values:
@@ -367,9 +308,9 @@ def _with_sums(
     return found
 
 
-def money_text(value: Decimal) -> str:
-    """In canonical form: at least two digits after the point."""
-    exponent = value.as_tuple().exponent
-    if isinstance(exponent, int) and exponent > -2:
-        value = value.quantize(Decimal("0.01"))
-    return str(value + 0)
+def _place(paper: Paper, each: Money) -> tuple[int, str]:
+    """The row of a tax, and its rate if that stands above it: rates may stand side by side."""
+    over = [
+        label.text for label in paper.labels(each.number.cell, each.number.start, each.number.end) if "%" in label.text
+    ]
+    return each.number.cell.row, over[0] if over else ""

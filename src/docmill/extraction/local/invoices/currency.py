@@ -16,6 +16,26 @@ _COUNTRIES = {
 _BOOKED = re.compile(r"buch|umsatzsteuerbuchung|tax currency|umrechnung|exchange|kurs\b")
 
 
+_CROWNS = ("SEK", "DKK", "NOK")
+_CROWN_SIGNS = (
+    (re.compile(r"(?i)\bmva\b|merverdiavgift"), "NOK"),
+    (re.compile(r"(?i)\bcvr\b|\bdk ?\d{8}\b|ekskl\. moms"), "DKK"),
+    (re.compile(r"(?i)momsreg|bankgiro|\bse ?\d{10,12}\b|exkl\. moms|f-skatt"), "SEK"),
+)
+"""`kr` is printed for three crowns: words of the country say which."""
+_AUSTRALIAN = (re.compile(r"(?i)\babn\b"), re.compile(r"(?i)\bgst\b"))
+
+
+def _told(paper: Paper, code: str) -> str | None:
+    """What a sign that several countries share stands for on this page, if it says so."""
+    text = paper.sheet.text
+    if code in _CROWNS:
+        return next((code for pattern, code in _CROWN_SIGNS if pattern.search(text)), None)
+    if code == "USD" and all(pattern.search(text) for pattern in _AUSTRALIAN):
+        return "AUD"
+    return None
+
+
 def options(paper: Paper) -> list[Option]:
     """Candidates, one per currency that is named, with how often and how."""
     votes: Counter[str] = Counter()
@@ -23,18 +43,24 @@ def options(paper: Paper) -> list[Option]:
     named: Counter[str] = Counter()
     amounts: Counter[str] = Counter()
     places: dict[str, tuple[Cell, int, int]] = {}
+    told: dict[str, str | None] = {}
     money = {id(number.cell): number for number in paper.numbers if number.money}
     for cell in paper.sheet.cells:
         for found in find_currencies(cell.text):
             left = " ".join(other.plain for other in paper.sheet.before(cell)[:1])
             label = f"{left} {cell.plain}"
-            votes[found.code] += 1
-            codes[found.code] += not found.weak
-            amounts[found.code] += id(cell) in money
+            code = found.code
+            if found.weak:
+                if code not in told:
+                    told[code] = _told(paper, code)
+                code = told[code] or code
+            votes[code] += 1
+            codes[code] += not found.weak
+            amounts[code] += id(cell) in money
             if _NAMED.search(label) and not _BOOKED.search(label):
-                named[found.code] += 1
-            if found.code not in places or named[found.code] == 1:
-                places[found.code] = (cell, found.start, found.end)
+                named[code] += 1
+            if code not in places or named[code] == 1:
+                places[code] = (cell, found.start, found.end)
     total = sum(votes.values())
     result = []
     for code, count in votes.items():
@@ -55,7 +81,11 @@ def options(paper: Paper) -> list[Option]:
                 raw=cell.text[start:end],
                 spans=(),
                 features=features,
-                signals={"label": features["named"], "repeats": float(count)},
+                signals={
+                    "label": features["named"],
+                    "repeats": float(count),
+                    "shared": float(not codes[code] and code not in told.values()),
+                },
                 tokens=cell.slice(start, end),
                 page=cell.page,
             )

@@ -8,8 +8,9 @@ from itertools import pairwise
 
 from docmill.documents.reading import Reading
 from docmill.extraction.labelled import read_labelled
-from docmill.extraction.local.invoices.amounts import CENT, Money, Sums, money_text
+from docmill.extraction.local.invoices.amounts import Sums
 from docmill.extraction.local.invoices.items import Items
+from docmill.extraction.local.invoices.money import CENT, Money, money_text
 from docmill.extraction.local.invoices.paper import Option, Paper
 from docmill.extraction.local.invoices.party_words import CONTACT, COUNTRY, PHONE, POSTCODE, STREET
 from docmill.extraction.local.invoices.sheet import Cell, evidence_of

@@ -67,6 +67,8 @@ def _places(paper: Paper) -> Iterator[tuple[Cell, tuple[Token, ...], str, list[L
         at = 0
         spans: list[Number | DateSpan] = [*paper.dates_of.get(id(cell), ())]
         spans += [number for number in paper.numbers_of.get(id(cell), ()) if number.money or number.percent]
+        if spans and len(cell.tokens) == 1:
+            continue
         for index, token in enumerate(cell.tokens):
             start, end = at, at + len(token.text)
             at = end + 1

@@ -9,18 +9,15 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from itertools import combinations, pairwise
+from itertools import pairwise
 
+from docmill.extraction.local.invoices.grid import CENT, Grid
 from docmill.extraction.local.invoices.paper import Paper
 from docmill.extraction.local.invoices.sheet import Cell, Token
 from docmill.extraction.local.invoices.spans import Number
-from docmill.extraction.local.invoices.tables import MOST_NUMBERS, Table, leads, tables_in
+from docmill.extraction.local.invoices.tables import Table, closes, tables_in
 from docmill.extraction.local.invoices.vocabulary import AMOUNT_LABELS
 from docmill.extraction.local.invoices.wording import plain
-
-CENT = Decimal("0.011")
-_LONGEST_PRICE = 6
-"""Digits without cents: what has more is a number of an article."""
 
 
 @dataclass(kw_only=True, eq=False)
@@ -64,7 +61,9 @@ def items_in(paper: Paper) -> Items:
             continue
         parts = [table]
         for later in range(index + 1, len(tables)):
-            if tables[later].kinds == table.kinds and len(table.kinds) > 2:
+            if tables[later].kinds == table.kinds and (
+                len(table.kinds) > 2 or _headed_alike(paper, table, tables[later])
+            ):
                 parts.append(tables[later])
                 used.add(later)
         for items, sure in _readings(paper, parts, sums):
@@ -72,7 +71,7 @@ def items_in(paper: Paper) -> Items:
             worth += 0.5 * ("quantity" in table.kinds) + 0.5 * ("description" in table.kinds)
             worth -= 1.5 * ("tax_amount" in table.kinds and "quantity" not in table.kinds)
             if items and worth > points + 1e-9:
-                rows = frozenset(row for part in parts for row in range(part.first, part.last))
+                rows = _filled(paper, parts, items)
                 best, points = Items(items=tuple(items), rows=rows, adds_up=sure >= 2.0, headed=True), worth
     headings = frozenset(row for table in tables for row in table.heading)
     if points < 1.5:
@@ -80,6 +79,20 @@ def items_in(paper: Paper) -> Items:
         if bare.items:
             best = bare
     return replace(best, headings=headings)
+
+
+def _headed_alike(paper: Paper, one: Table, other: Table) -> bool:
+    """Whether the same heading stands above both, as on a further page."""
+    first, second = ([cell.plain for row in table.heading for cell in paper.sheet.rows[row]] for table in (one, other))
+    return first == second
+
+
+def _filled(paper: Paper, parts: Sequence[Table], items: Sequence[Item]) -> frozenset[int]:
+    """The rows of a table down to its last item, and what is said of that; amounts further down are none of items."""
+    rows = [row for part in parts for row in range(part.first, part.last)]
+    last = max(items[-1].rows)
+    end = next((row for row in rows if row > last and any(map(paper.is_money, paper.sheet.rows[row]))), rows[-1] + 1)
+    return frozenset(row for row in rows if row < end)
 
 
 _TELLING = frozenset({"quantity", "unit_price", "amount", "description", "position", "tax_rate"})
@@ -92,15 +105,16 @@ def _sums(paper: Paper) -> set[Decimal]:
         if number.money or number.currency:
             for label in paper.labels(number.cell, number.start, number.end):
                 meaning = AMOUNT_LABELS(label.text)
-                if max((meaning.get(kind, 0.0) for kind in ("subtotal", "total", "due")), default=0.0) >= 0.6:
+                if meaning and max([meaning.get(kind, 0.0) for kind in ("subtotal", "total", "due")]) >= 0.6:
                     found.add(number.value)
     return found
 
 
 def _readings(paper: Paper, parts: Sequence[Table], sums: set[Decimal]) -> Iterable[tuple[list[Item], float]]:
     """Ways to count the items of a table, each with what speaks for it."""
-    by_amount = _without_sum([item for part in parts for item in _by_amount(paper, part)])
-    by_position = [item for part in parts for item in _by_position(paper, part)]
+    grids = [Grid(paper=paper, table=part) for part in parts]
+    by_amount = _without_sums([item for grid in grids for item in _by_amount(grid)])
+    by_position = [item for grid in grids for item in _by_position(grid)]
     whole = [item for item in by_amount if item.position is not None or item.values.keys() & {"quantity", "unit_price"}]
     if 2 * len(whole) >= sum(item in whole or not _adjusts(item) for item in by_amount):
         plain_items = [item for item in by_amount if item in whole or not _adjusts(item)]
@@ -123,6 +137,8 @@ def _readings(paper: Paper, parts: Sequence[Table], sums: set[Decimal]) -> Itera
             continue
         total = sum((item.amount.value for item in (*items, *others) if item.amount), Decimal(0))
         sure = 2.0 if any(abs(total - wanted) <= CENT for wanted in sums) else 0.0
+        if not sure and len(items) > 1 and _printed(paper, total, max(items[-1].rows)):
+            sure = 2.0
         if items is by_position:
             sure += 1.6
         elif items is plain_items:
@@ -130,37 +146,67 @@ def _readings(paper: Paper, parts: Sequence[Table], sums: set[Decimal]) -> Itera
         yield items, sure
 
 
-def _without_sum(items: list[Item]) -> list[Item]:
-    """Without a last row that only sums up the others."""
-    if len(items) > 2 and items[-1].position is None and not items[-1].words and items[-1].amount:
-        before = sum((item.amount.value for item in items[:-1] if item.amount), Decimal(0))
-        if abs(before - items[-1].amount.value) <= CENT:
-            return items[:-1]
-    return items
+def _printed(paper: Paper, total: Decimal, last: int) -> bool:
+    """Whether the sum of items stands beneath the last of them, whatever it is called."""
+    return any(number.money and number.value == total and number.cell.row > last for number in paper.numbers)
+
+
+def _without_sums(items: list[Item]) -> list[Item]:
+    """Without rows that only sum up those above: of a part, of all so far, of all."""
+    counted = sum(bool(item.values.keys() & {"quantity", "unit_price"}) for item in items)
+    kept: list[Item] = []
+    whole = part = Decimal(0)
+    since = 0
+    for item in items:
+        value = item.amount.value if item.amount else Decimal(0)
+        bare = item.position is None and not (item.words and item.values.keys() & {"quantity", "unit_price"})
+        run = len(kept) if abs(value - whole) <= CENT else since if abs(value - part) <= CENT else 0
+        sure = 2 * counted > len(kept) or run > _BY_CHANCE or not item.words or _sums_up(item)
+        if bare and run > 1 and sure:
+            part, since = Decimal(0), 0
+            continue
+        kept.append(item)
+        whole, part, since = whole + value, part + value, since + 1
+    return kept
+
+
+_BY_CHANCE = 3
+"""Amounts whose sum may be the next one without anything being meant by it."""
+
+
+def _sums_up(item: Item) -> bool:
+    meaning = AMOUNT_LABELS(_described(item))
+    return max([meaning.get(kind, 0.0) for kind in ("subtotal", "total", "carried")]) >= 0.5
+
+
+def _described(item: Item) -> str:
+    return plain(" ".join(token.text for _, tokens in item.words for token in tokens)[:60])
 
 
 def _adjusts(item: Item) -> bool:
     """Whether a row is a discount or a charge on the whole and not a thing that was sold."""
-    meaning = AMOUNT_LABELS(plain(" ".join(token.text for _, tokens in item.words for token in tokens)[:60]))
+    meaning = AMOUNT_LABELS(_described(item))
     return max(meaning.get("discount", 0.0), meaning.get("shipping", 0.0)) >= 0.9
 
 
-def _by_amount(paper: Paper, table: Table) -> list[Item]:
+def _by_amount(grid: Grid) -> list[Item]:
     """An item per row with an amount in the column of amounts."""
+    paper, table = grid.paper, grid.table
     found: list[Item] = []
     loose: list[int] = []
     for number in range(table.first, table.last):
-        row = paper.sheet.rows[number]
-        values = _values(paper, row, table)
-        position = leads(paper, row, table)
-        if "amount" in values:
-            item = Item(rows=[number], position=position, values=values)
-            if loose and position is None and "quantity" not in values and not _words(paper, row, table):
+        values, position = grid.values(number), grid.position(number)
+        if "amount" in values and closes(paper, paper.sheet.rows[number], table):
+            loose = []
+        elif "amount" in values:
+            item = Item(rows=[number], position=position, values=dict(values))
+            bare = position is None and "quantity" not in values
+            if loose and bare and not _words(paper, paper.sheet.rows[number], table):
                 # The amount stands a little lower than what it belongs to.
                 for earlier in loose:
                     item.rows.insert(0, earlier)
-                    item.position = item.position or leads(paper, paper.sheet.rows[earlier], table)
-                    for kind, value in _values(paper, paper.sheet.rows[earlier], table).items():
+                    item.position = item.position or grid.position(earlier)
+                    for kind, value in grid.values(earlier).items():
                         item.values.setdefault(kind, value)
             found.append(item)
             loose = []
@@ -172,33 +218,34 @@ def _by_amount(paper: Paper, table: Table) -> list[Item]:
     return found
 
 
-def _by_position(paper: Paper, table: Table) -> list[Item]:
+def _by_position(grid: Grid) -> list[Item]:
     """An item per position number; its numbers are those of its row or, if they stand apart, of the nearest."""
+    table = grid.table
     marks = []
     for number in range(table.first, table.last):
-        position = leads(paper, paper.sheet.rows[number], table)
+        position = grid.position(number)
         if position is not None:
             marks.append((number, position))
     if not marks or not _counting([position for _, position in marks]):
         return []
     found: list[Item] = []
-    taken = {number for number, _ in marks if "amount" in _values(paper, paper.sheet.rows[number], table)}
+    taken = {number for number, _ in marks if "amount" in grid.values(number)}
     for index, (number, position) in enumerate(marks):
         end = marks[index + 1][0] if index + 1 < len(marks) else table.last
-        values = _values(paper, paper.sheet.rows[number], table)
+        values = dict(grid.values(number))
         rows = [number]
         if "amount" not in values:
             before = marks[index - 1][0] if index else table.first - 1
             near = sorted((*range(number + 1, end), *range(number - 1, before, -1)), key=lambda at: abs(at - number))
             for at in near:
-                others = _values(paper, paper.sheet.rows[at], table)
+                others = grid.values(at)
                 if "amount" in others and at not in taken and abs(at - number) <= 7:
                     values = {**others, **values}
                     rows.append(at)
                     taken.add(at)
                     break
         found.append(Item(rows=sorted(rows), position=position, values=values))
-    _fill(paper, table, found)
+    _fill(grid.paper, table, found)
     return found
 
 
@@ -211,64 +258,6 @@ def _counting(positions: Sequence[str]) -> bool:
         and len(set(positions)) == len(positions)
         and (sum(one < other for one, other in pairwise(keys)) >= 0.6 * (len(keys) - 1))
     )
-
-
-def _values(paper: Paper, row: Sequence[Cell], table: Table) -> dict[str, Number]:
-    """The numbers of a row by the column they stand in."""
-    found: dict[str, Number] = {}
-    numbers = [number for cell in row for number in paper.numbers_of.get(id(cell), ()) if _apart(paper, number)]
-    kinds = table.kinds
-    for number in numbers:
-        left, right = number.left, number.right
-        if number.percent:
-            found.setdefault("tax_rate", number)
-            continue
-        column = table.column_of(left, right)
-        kind = column.kind if column else "other"
-        if kind in ("quantity", "unit_price", "amount", "tax_rate", "tax_amount", "discount", "unit"):
-            if kind == "unit":
-                kind = "quantity"
-            if kind == "unit_price" and not number.money and not number.decimals and len(number.text) > _LONGEST_PRICE:
-                continue
-            if kind == "tax_rate" and number.money and number.value > 40:
-                kind = "amount"
-            if kind not in found or kind == "amount":
-                found[kind] = number
-    money = [number for number in numbers if number.money]
-    if "amount" not in kinds and money:
-        found["amount"] = money[-1]
-    if "amount" not in found and money and "amount" in kinds:
-        column = next(column for column in table.columns if column.kind == "amount")
-        if money[-1].left > column.left - 0.05:
-            found["amount"] = money[-1]
-    _by_product(found, numbers)
-    return found
-
-
-def _by_product(found: dict[str, Number], numbers: Sequence[Number]) -> None:
-    """Quantity and price that were put into the wrong column show by their product."""
-    amount = found.get("amount")
-    if amount is None or amount.value == 0:
-        return
-    quantity, price = found.get("quantity"), found.get("unit_price")
-    if quantity and price and abs(quantity.value * price.value - amount.value) <= CENT:
-        return
-    if quantity and price:
-        return
-    others = [number for number in numbers[-MOST_NUMBERS:] if number is not amount and not number.percent]
-    for one, other in combinations(others, 2):
-        if abs(one.value * other.value - amount.value) <= CENT:
-            first, second = (one, other) if other.decimals >= one.decimals else (other, one)
-            found["quantity"], found["unit_price"] = first, second
-            return
-
-
-def _apart(paper: Paper, number: Number) -> bool:
-    """Whether a number stands on its own in its cell, or at its end, and not within words."""
-    text = number.cell.text
-    rest = text[: number.start] + text[number.end :]
-    letters = sum(char.isalpha() for char in rest)
-    return letters <= 6 or (number.money and number.end >= len(text) - 1 and letters <= 12)
 
 
 _NUMERIC = frozenset({"quantity", "tax_rate", "amount", "unit_price", "discount", "date"})

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from docmill.extraction.local.boosting import Growth
-from docmill.extraction.local.invoices.amounts import FIELDS as AMOUNTS
+from docmill.extraction.local.invoices.money import FIELDS as AMOUNTS
 from docmill.extraction.local.invoices.reader import BY_HAND, RANKED, Case, case_of
 from docmill.extraction.local.ranker import NONE, Example, Ranker, fit
 from docmill.extraction.local.training import Kind, Labelled, Model

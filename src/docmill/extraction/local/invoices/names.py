@@ -10,6 +10,7 @@ from docmill.extraction.local.invoices.items import Items
 from docmill.extraction.local.invoices.paper import Paper
 from docmill.extraction.local.invoices.party_words import (
     ABBREVIATED,
+    ADDRESSED,
     BUYER,
     COUNTRY,
     DEPARTMENT,
@@ -175,6 +176,8 @@ def _two_lines(paper: Paper, name: Name) -> Name | None:
 def is_label(flat: str) -> bool:
     """Whether a text is little more than the label of a party."""
     for pattern in (BUYER, SELLER, SHIP, HOLDER):
-        if sum(len(found[0]) for found in pattern.finditer(flat)) >= 0.6 * len(flat.strip(" :")):
-            return True
+        if held := sum(len(found[0]) for found in pattern.finditer(flat)):
+            rest = ADDRESSED.sub("", flat)
+            if held >= 0.6 * min(len(flat.strip(" :")), max(held, len(rest.strip(" :")))):
+                return True
     return False

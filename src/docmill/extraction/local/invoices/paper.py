@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
+from itertools import islice, pairwise
 from operator import attrgetter
 
 from docmill.documents.reading import Reading
@@ -143,20 +143,45 @@ class Paper:
             return f"{over[0].plain} {cell.plain}"
         return None
 
+    @cached_property
+    def _spread(self) -> list[tuple[int, list[tuple[float, float, Cell]]]]:
+        """Of each row its page, and from where to where its cells go: in a long table they are looked up often."""
+        return [(row[0].page, [(cell.left, cell.right, cell) for cell in row]) for row in self.sheet.rows]
+
+    @cached_property
+    def _boxed(self) -> dict[int, tuple[Cell, ...]]:
+        """Rows of amounts under a row of as many labels, each in its box: they need not stand above one another."""
+        found = {}
+        for over, row in pairwise(self.sheet.rows):
+            if len(row) < 3 or len(over) != len(row) or over[0].page != row[0].page:
+                continue
+            if not all(map(self.is_money, row)) or any(map(self.is_value, over)):
+                continue
+            edges = [0.0, *(cell.right for cell in row[:-1])]
+            between = zip(edges, over, row, strict=True)
+            near = row[0].top - over[0].bottom < 1.6 * row[0].height
+            if near and all(edge < head.right and head.left < cell.right for edge, head, cell in between):
+                found[row[0].row] = over
+        return found
+
     def _over(self, cell: Cell, start: int, end: int, shared: bool) -> list[Label]:
         """The heading of the column, or the line above: through other values of the column, if need be."""
+        if cell.row in self._boxed:
+            head = self._boxed[cell.row][self.sheet.rows[cell.row].index(cell)]
+            return [Label(text=head.plain, weight=0.85, over=not shared)]
         tokens = cell.slice(start, end)
         left, right = tokens[0].left, tokens[-1].right
         values = self._values
         through = 0
-        for row in reversed(self.sheet.rows[max(0, cell.row - 40) : cell.row]):
-            if row[0].page != cell.page:
+        for page, spread in reversed(self._spread[max(0, cell.row - 40) : cell.row]):
+            if page != cell.page:
                 break
-            for head in row:
-                if head.left < right and left < head.right:
+            for one in spread:
+                if one[0] < right and left < one[1]:
                     break
             else:
                 continue
+            head = one[2]
             known = values.get(id(head))
             if self.is_value(head) if known is None else known:
                 through += 1

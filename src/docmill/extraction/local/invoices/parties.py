@@ -16,6 +16,7 @@ from docmill.extraction.local.invoices.party_words import (
     HONORIFIC,
     LEGAL,
     LEGAL_END,
+    NUMBERED,
     PERSON,
     POSTCODE,
     PROSE,
@@ -99,8 +100,11 @@ def describe(paper: Paper, names: Sequence[Name]) -> list[tuple[Name, Mapping[st
             "sentence": float(len(name.text.split()) > 5 and not LEGAL.search(name.text)),
             "lower": float(name.text[:1].islower() and "." not in name.text),
             "address": float(
-                bool(POSTCODE.search(name.text) or STREET.search(name.text) or key in towns)
-                and not LEGAL.search(name.text)
+                bool(POSTCODE.match(name.text))
+                or (
+                    bool(POSTCODE.search(name.text) or STREET.search(name.text) or key in towns)
+                    and not LEGAL.search(name.text)
+                )
             ),
             "person": float(bool(PERSON.match(flat))),
             "two_lines": float(name.lines == 2),
@@ -110,6 +114,8 @@ def describe(paper: Paper, names: Sequence[Name]) -> list[tuple[Name, Mapping[st
             "signature": around["signature"],
             "label_like": float(
                 cell.text.rstrip().endswith(":")
+                or bool(around["over_value"])
+                or NUMBERED.search(flat) is not None
                 or (is_label(flat) and max(around["buyer"], around["seller"], around["ship"]) < 0.8)
             ),
             "block_start": around["block_start"],
@@ -161,6 +167,7 @@ def _around(paper: Paper, name: Name) -> dict[str, float]:
             "after_address",
             "block_start",
             "after_company",
+            "over_value",
         ),
         0.0,
     )
@@ -181,8 +188,9 @@ def _around(paper: Paper, name: Name) -> dict[str, float]:
     found["block_start"] = float(not close or _is_sender(over[0], paper) or is_label(over[0].plain.strip(" :")))
     found["after_company"] = float(close and not found["block_start"] and bool(LEGAL.search(over[0].text)))
     if over and (cell.top - over[0].bottom) < 0.8 * cell.height and not LEGAL.search(name.text):
-        found["after_address"] = float(any(_in_address(over[0].text)))
+        found["after_address"] = float(any(_in_address(over[0].text)) and not _is_sender(over[0], paper))
     below = [other for other in paper.sheet.below(cell, reach=8.0) if abs(other.left - cell.left) < 0.03]
+    found["over_value"] = float(bool(below) and _over_value(paper, cell, below[0]))
     for index, other in enumerate(below[:7]):
         town, street = _in_address(other.text)
         reach, registered = _in_company(other.plain)
@@ -197,6 +205,15 @@ def _around(paper: Paper, name: Name) -> dict[str, float]:
     if _in_company(cell.plain)[1]:
         found["registered"] = 1.0
     return found
+
+
+def _over_value(paper: Paper, cell: Cell, below: Cell) -> bool:
+    """Whether a cell is the label of what stands right beneath it: a date, or one word with a digit."""
+    near = below.top - cell.bottom < 0.9 * max(cell.height, paper.sheet.height) and abs(below.left - cell.left) < 0.005
+    if not near or LEGAL.search(cell.text):
+        return False
+    (only, *more) = below.tokens
+    return (not more and any(map(str.isdigit, only.text))) or id(below) in paper.dates_of
 
 
 @lru_cache(maxsize=4096)
@@ -254,7 +271,7 @@ def _labels(paper: Paper, name: Name, over: Sequence[Cell]) -> Iterator[tuple[st
             return
     before = paper.sheet.before(cell)
     if before and not _is_address(before[0]):
-        yield before[0].plain, 1.0
+        yield before[0].plain, 0.3 if _role(before[0].plain) and _heads(paper, before[0]) else 1.0
     last = cell
     for steps, other in enumerate(over[:5]):
         if (last.top - other.bottom) / max(paper.sheet.height, 1e-9) > 3.2:
@@ -272,6 +289,12 @@ def _labels(paper: Paper, name: Name, over: Sequence[Cell]) -> Iterator[tuple[st
         if len(row) == 1 and row[0].left <= cell.left + 0.01 and is_label(row[0].plain.strip(" :")):
             yield row[0].plain, 0.9
             break
+
+
+def _heads(paper: Paper, label: Cell) -> bool:
+    """Whether a label stands over a name of its own, and is not about the name in the next column."""
+    below = [cell for cell in paper.sheet.below(label, reach=0.9) if abs(cell.left - label.left) < 0.01]
+    return bool(below) and below[0].worded and ":" not in below[0].text and not is_label(below[0].plain)
 
 
 def _is_address(cell: Cell) -> bool:

@@ -5,7 +5,7 @@ import re
 LEGAL = re.compile(
     r"\b(?:gmbh|mbh|ag|kg|ohg|gbr|e\.?\s?k\.?|ug|se|kgaa|e\.?\s?v\.?|a\.?\s?g\.?|ltd|limited|llc|llp|plc|inc|corp|"
     r"corporation|co|"
-    r"company|sarl|s\.?a\.?r\.?l|sas|s\.?a\.?s|sasu|eurl|sa|s\.a|sprl|bvba|srl|s\.?r\.?l|spa|s\.?p\.?a|s\.?n\.?c|"
+    r"company|s[aà]rl|partg|mbb|sci|s\.?a\.?r\.?l|sas|s\.?a\.?s|sasu|eurl|sa|s\.a|sprl|bvba|srl|s\.?r\.?l|spa|s\.?p\.?a|s\.?n\.?c|"
     r"s\.?a\.?s|sl|s\.l|"
     r"slu|b\.?\s?v|"
     r"n\.?\s?v|vof|ab|aktiebolag|oy|oyj|as|a/s|aps|asa|sp\. z o\.?\s?o|s\.?r\.?o|a\.?s|kft|zrt|lda|ltda|pvt|private|"
@@ -19,7 +19,7 @@ SELLER = re.compile(
     r"vendedor|service provider|"
     r"sold by|remit to|rechnungssteller|absender|\bpayee\b|issued by|prestataire|saljare|leverantor|sprzedawca|"
     r"auftragnehmer|pay to|"
-    r"kreditor|emisor|in favou?r of|issuer"
+    r"kreditor|emisor|in favou?r of|issuer|vendeur|saelger|selger|myyja|fornecedor|prestador|dodavatel|furnizor"
 )
 HOLDER = re.compile(
     r"kontoinhaber|account holder|titulaire|beneficiary|beneficiaire|account name|kontoname|begunstigter|tenaamstelling"
@@ -32,6 +32,9 @@ BUYER = re.compile(
     r"destinatario|factuuradres|\battn\b|attention|guest name|\bfirma\b|recipient|\bempfanger\b|nabywca|kund\b|"
     r"faktureras|cessionario|"
     r"auftraggeber|acheteur|adresse du client|^an:?$|^to:?$|consignee|mottagare|asiakas|prepared for|bill-to|spett|"
+    r"destinataire|adressee? a\b|kopare|fakturerings?adress|fakturaadress|faktureres til|intestatari|facturar a|"
+    r"datos del cliente|laskutusosoite|ostaja|odberatel|zakaznik|cumparator|beneficiar\b|klantgegevens|\bt\.a\.v|"
+    r"faturar a|\bexmo|\breceiver|"
     r"service (?:for|address)|(?:issued|charged|licensed) to|^(?:for|aan|pour|para):?$"
 )
 REFERENCE = re.compile(
@@ -40,6 +43,15 @@ REFERENCE = re.compile(
 )
 ADDRESS = re.compile(r"adress|address|anschrift|direccion|indirizzo")
 """A heading that names an address is about a party, whatever references it names besides."""
+ADDRESSED = re.compile(
+    r"\b(?:adresse|address|adres|anschrift|indirizzo|direccion|morada|local|merce|information|info|details|data|daten|angaben|d[ei]|of|the|a|til)\b|"
+    r"(?:adress?e?|anschrift)$"
+)
+"""What the label of a party has besides whose address it is."""
+NUMBERED = re.compile(
+    r"(?:#|\bn[ro°]\.?|n(?:umm|o)er|number|numero|\bid|\bcode)\W*$|^(?:code|codice|cod\.|n°|numero)\s|nr\.?$"
+)
+"""What a label of a number begins or ends with, and a name does not."""
 REGISTERED = re.compile(
     r"capital|siret|siren|\brcs\b|\bhr[ab]\b|handelsregister|amtsgericht|\bkvk\b|siege social|registered|"
     r"company (?:no|number|reg)|"
@@ -53,10 +65,11 @@ SHIP = re.compile(
     r"\bship(?:ped|ping)?(?: ?(?:to|address))?|"
     r"liefer(?!ant|er)|livraison|deliver|warenempfanger|levering|afleveradres|zahlungsempfanger|steuerbevoll|"
     r"consegna|"
-    r"fiscal|entrega"
+    r"fiscal|entrega|destinazione|leverans|toimitus|odbiorca|\benvio\b"
 )
 TITLE = re.compile(
-    r"rechnung|invoice|facture|factuur|fattura|factura|faktura|receipt|quittung|gutschrift|credit note|\bseite\W*\d|"
+    r"rechnung|invoice|facture|factuur|fattura|factura|faktura|receipt|quittung|gutschrift|"
+    r"credit (?:note|memo)|nota d[ei] credito|\bseite\W*\d|"
     r"\bpage\W*\d|"
     r"\bdate\b|datum|"
     r"original|copy|kopie|duplica|statement|\btotal|summary|sehr geehrte|dear |vielen dank|thank|bank\b|sparkasse|"
@@ -66,7 +79,7 @@ TITLE = re.compile(
     r"number|nummer|\bnr\b|powered by|geschaftsfuhrer|amtsgericht|handelsregister|registered|office|steuernummer|"
     r"ust-id|bestellung|order|"
     r"telefon|telefax|\bfax\b|\btel\b|e-?mail|currency|wahrung|customer service|support|signatory|terms|subtotal|"
-    r"due\b|nos ref|vos ref|logo|\bcompte\b|identifiant|registro|conditions|bedingung"
+    r"due\b|nos ref|vos ref|logo|\bfatura|\blasku\b|\bcompte\b|identifiant|registro|conditions|bedingung"
 )
 COUNTRY = re.compile(
     r"^(?:germany|deutschland|france|frankreich|austria|osterreich|schweiz|switzerland|suisse|nederland|netherlands|"
@@ -79,7 +92,8 @@ COUNTRY = re.compile(
 POSTCODE = re.compile(
     r"(?:^|[\s,])(?:[A-Z]{1,3}[- ]{1,3})?\d{4,5}\s+[A-ZÄÖÜÉ]|\b\d{4}\s?[A-Z]{2}\b|"
     r"\b[A-Z]{1,2}\d[A-Z\d]?\s?\d[A-Z]{2}\b|\b[A-Z]{2},?\s+\d{5}\b|\s\d{6}$|"
-    r"\b\d{3}\s\d{2}\s+[A-ZÅÄÖ]|\b\d{2}-\d{3}\s|\b\d{5}-\d{3}\b"
+    r"\b\d{3}\s\d{2}\s+[A-ZÅÄÖ]|\b\d{2}-\d{3}\s|\b\d{5}-\d{3}\b|"
+    r"\b[A-Z]\d[A-Z]\s?\d[A-Z]\d\b|\b(?:NSW|VIC|QLD|TAS|WA|SA|ACT|NT)\s+\d{4}\b"
 )
 STREET = re.compile(
     r"str\.|stra(?:ss|ß)e|street|\broad\b|\brue\b|avenue|\bvia\b|weg\b|platz|laan\b|straat|allee|\blane\b|\bdrive\b|"

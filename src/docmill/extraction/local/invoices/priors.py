@@ -30,7 +30,7 @@ PRIORS: Mapping[str, Mapping[str, float]] = {
         "top": 1.0,
         "first": 0.8,
         "repeats": 0.4,
-        "in_items": -2.0,
+        "in_items": -4.0,
         "sentence": -1.5,
         "alone": 0.8,
         "range": -1.5,

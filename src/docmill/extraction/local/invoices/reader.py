@@ -19,6 +19,7 @@ from docmill.extraction.local.invoices import (
     tax_ids,
 )
 from docmill.extraction.local.invoices.items import Items, items_in
+from docmill.extraction.local.invoices.money import FIELDS, Money, money_in
 from docmill.extraction.local.invoices.paper import Option, Paper, paper_of
 from docmill.extraction.local.invoices.wording import letters
 from docmill.extraction.local.ranker import NONE, Ranker
@@ -34,7 +35,7 @@ RANKED = (
     "currency",
     "seller_name",
     "buyer_name",
-    *amounts.FIELDS,
+    *FIELDS,
 )
 """Fields whose candidates are scored by a ranker."""
 _ABSENT = {"issue_date": -4.0, "seller_name": 1.0, "buyer_name": 2.0, "total": 1.0, "currency": 1.0}
@@ -50,8 +51,8 @@ class Case:
     items: Items = field(default_factory=Items)
 
     @cached_property
-    def money(self) -> list[amounts.Money]:
-        return amounts.money_in(self.paper, self.items)
+    def money(self) -> list[Money]:
+        return money_in(self.paper, self.items)
 
     @cached_property
     def _looks(self) -> list[amounts.Look]:
@@ -187,8 +188,15 @@ def _add_parties(
 
 
 def _of_name(party: Option) -> dict[str, float]:
-    """A legal form speaks for a name; people write the stop that ends one down, or do not."""
-    return {"legal": party.features.get("legal_inside", 0.0), "last_stop": float(party.value.endswith("."))}
+    """A legal form speaks for a name; people write the stop that ends one down, or do not.
+
+    What looks like a line of an address, a label or a title is chosen only for want of something better.
+    """
+    return {
+        "legal": party.features.get("legal_inside", 0.0),
+        "last_stop": float(party.value.endswith(".")),
+        "unlike": max(party.features.get(name, 0.0) for name in ("address", "label_like", "title")),
+    }
 
 
 def _same(one: str, other: str) -> bool:

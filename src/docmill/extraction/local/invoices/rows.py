@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 
-from docmill.extraction.local.invoices.amounts import CENT, Sums, money_text
+from docmill.extraction.local.invoices.amounts import Sums
 from docmill.extraction.local.invoices.items import Item, Items
+from docmill.extraction.local.invoices.money import CENT, money_text
 from docmill.extraction.local.invoices.paper import Paper
 from docmill.extraction.local.invoices.sheet import Token, evidence_of
 from docmill.extraction.local.invoices.spans import Number
@@ -43,7 +44,7 @@ def _item(item: Item, items: Items) -> Row:
 
 def _multiplies(item: Item) -> bool:
     quantity, price, amount = (item.values.get(name) for name in ("quantity", "unit_price", "amount"))
-    return bool(quantity and price and amount and abs(quantity.value * price.value - amount.value) <= CENT)
+    return bool(quantity and price and amount and abs(abs(quantity.value * price.value) - abs(amount.value)) <= CENT)
 
 
 def _text(text: str, lines: Iterable[tuple[int, tuple[Token, ...]]], signals: Mapping[str, float]) -> FieldValue:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import lru_cache
 from itertools import combinations
 
 from docmill.extraction.local.invoices.paper import Paper
@@ -15,25 +16,29 @@ HEADINGS: Sequence[tuple[str, re.Pattern[str]]] = tuple(
     (kind, re.compile(pattern))
     for kind, pattern in (
         ("position", r"^\W*(?:#|pos\.?|position|nr\.?|no\.?|line(?: no\.?)?|ligne|lfd\W.*|s\W?\s?no\.?|sl\W?\s?no\.?|"
-         r"sr\W?\s?no\.?|lp\.?|item no\.?|regel|riga)\W*$"),
+         r"sr\W?\s?no\.?|lp\.?|item no\.?|regel|riga|rad|n[°.]|nro|linea)\W*$"),
         ("tax_amount", rf"{_TAX}\W{{0,3}}(?:betrag|amount|amt|bedrag|belopp)|(?:montant|betrag|"
          rf"amount of)\W{{0,3}}{_TAX}|steuerbetrag"),
         ("amount", r"total ht|total net|prijs incl|line total|net amount|nettobetrag|gesamtpreis|amount|montant|"
          r"gesamt\w*|entgelt|\btotal\w*|totaal|(?<!ust.-)(?<!steuer)\bbetrag|summe|bedrag|importo|importe|belopp|"
-         r"\bsum\b|positions ?betrag|\bgp\b|subtotal|wartosc|netto(?!preis)|extended|charges?$|line value|beitrag"),
+         r"\bsum\b|positions ?betrag|\bgp\b|subtotal|wartosc|netto(?!preis)|extended|charges?$|line value|beitrag|"
+         r"ext\w*\.? price|\bvalor(?! unit)|\bvalue\b|\bbelo[bp]\b|\bi alt\b|yhteensa|\bkwota|celkem|^\W*net\W*$"),
         ("unit_price", r"unit price|unit cost|einzelpreis|preis|prix|p\.?\s?u\.?\b|\brate\b|price|prijs|prezzo|"
-         r"precio|pris\b|\be\.?p\.?\b|stuckpreis|\bcost\b|cena|a-pris|tarif"),
+         r"precio|pris\b|\be\.?p\.?\b|stuckpreis|\bcost\b|cena|a-pris|tarif|\w+pris\b|hinta\b|"
+         r"preco|\bp\. ?unit|ansatz"),
         ("quantity", r"qty|quantity|menge|anzahl|aantal|\bqte\b|quantite|nombre|cantidad|quantita|\bqta\b|antal|"
-         r"hours|stunden|\bhrs\b|\bstd\b|ilosc|maara|units\b|stuckzahl|\bkwh\b|usage$"),
+         r"hours|stunden|\bhrs\b|\bstd\b|ilosc|maara|units\b|stuckzahl|\bkwh\b|usage$|\bqtd|\bquant\.|"
+         r"\bcant\.|\buds\b|antall|\bant\b|\bkpl\b|mnozstvi|\banz\.|\bstk\b|\buren\b"),
         ("unit", r"^\W*(?:einheit|unit|units?|unite|me|uom|eenheid|um|einh\.?|jedn?\.?|j\.?m\.?)\b"),
         ("tax_rate", rf"\b{_TAX}\b|steuersatz|tax rate|taux|^\W*%\W*$"),
         ("discount", r"rabatt|discount|remise|korting|sconto|descuento|disc\b|nachlass"),
         ("article", r"art\W{0,2}-?\s?(?:nr|no|n°)|artikel-?nr|\bsku\b|\bcode\b|\bref|hsn|sac\b|product id|^\W*id\W*$|"
-         r"item code|artnr|material\b"),
+         r"item code|artnr|material\b|varenr|varenummer|tuotenro|codigo|part no|stock code"),
         ("description", r"descri|beschreibung|bezeichnung|designation|artikel|produkt|produit|product|\bitem|"
          r"leistung|concepto|omschrijving|beskrivning|benamning|service|detail|text\b|charge name|particulars|"
-         r"libelle|objet|tatigkeit|\bopis|nazwa|article|subscription|name\b|ware\b|tuote|vara\b|dienst|position\b"),
-        ("date", r"\bdate|datum|period|zeitraum|interval"),
+         r"libelle|objet|tatigkeit|\bopis|nazwa|article|subscription|name\b|ware\b|tuote|vara\b|dienst|position\b|artigo|articulo|designacao|"
+         r"beskrivelse|tekst\b|kuvaus|nimike|popis|activity|\bgoods\b|\btask\b|\bjob\b|tjanst|ydelse|prestazione|prestation"),
+        ("date", r"\bdate|\bdat[ao]\b|datum|fecha|paiva|period|zeitraum|interval"),
     )
 )  # fmt: skip
 
@@ -81,13 +86,15 @@ class Table:
 
 def heading_kind(cell: Cell) -> str | None:
     """Which column a cell could be the heading of."""
-    text = cell.plain
-    if len(text) > 45 or len(cell.tokens) > 6:
+    return _named(cell.plain) if len(cell.tokens) <= 6 else None
+
+
+@lru_cache(maxsize=4096)
+def _named(text: str) -> str | None:
+    """Which column a text names."""
+    if len(text) > 45:
         return None
-    for kind, pattern in HEADINGS:
-        if pattern.search(text):
-            return kind
-    return None
+    return next((kind for kind, pattern in HEADINGS if pattern.search(text)), None)
 
 
 def tables_in(paper: Paper) -> list[Table]:
@@ -96,7 +103,7 @@ def tables_in(paper: Paper) -> list[Table]:
     found: list[Table] = []
     number = 0
     while number < len(rows):
-        heading = _heading(paper, number)
+        heading = _heading(paper, number, foreign=not found)
         if heading is None:
             number += 1
             continue
@@ -107,18 +114,23 @@ def tables_in(paper: Paper) -> list[Table]:
     return found
 
 
-def _heading(paper: Paper, number: int) -> tuple[int, tuple[Column, ...]] | None:
-    """The heading that has its main row here: its last row, and its columns."""
+def _heading(paper: Paper, number: int, *, foreign: bool = False) -> tuple[int, tuple[Column, ...]] | None:
+    """The heading that has its main row here: its last row, and its columns.
+
+    One in words that nobody knows (`foreign`) shows by the row beneath it, in which two numbers make a third.
+    """
     row = paper.sheet.rows[number]
     if len(row) < 2 or any(number.money for cell in row for number in paper.numbers_of.get(id(cell), ())):
         return None
     kinds = [heading_kind(cell) for cell in row]
     named = {kind for kind in kinds if kind}
-    if sum(kind is not None for kind in kinds) < max(2, 0.5 * len(row)):
-        return None
     value = named & {"amount", "unit_price", "tax_amount"}
     what = named & {"description", "quantity", "article", "tax_rate", "position", "unit_price"}
-    if not value or len(named) < 2 or not (what - value or len(row) > 3):
+    known = sum(kind is not None for kind in kinds) >= max(2, 0.5 * len(row))
+    usual = known and value and len(named) > 1 and (what - value or len(row) > 3)
+    if not usual and not _over_amounts(paper, number, products=not named & {"description", "quantity"} or not known):
+        return None
+    if (not usual and not known and not foreign) or _sums_side_by_side(paper, row):
         return None
     groups = [[cell] for cell in row]
     bottom = number
@@ -152,6 +164,25 @@ def _heading(paper: Paper, number: int) -> tuple[int, tuple[Column, ...]] | None
     return bottom, columns
 
 
+def _over_amounts(paper: Paper, number: int, *, products: bool) -> bool:
+    """Whether amounts stand beneath the last cell of a row, with other numbers beside them: it heads them.
+
+    With `products`, an amount must be the product of two numbers beside it.
+    """
+    row = paper.sheet.rows[number]
+    if len(row) < 3 or any(char.isdigit() for cell in row for char in cell.text):
+        return False
+    for at in range(number + 1, min(number + 6, len(paper.sheet.rows))):
+        below = paper.sheet.rows[at]
+        numbers = [each for cell in below for each in paper.numbers_of.get(id(cell), ())]
+        if len(numbers) > 1 and numbers[-1].money:
+            values = [each.value for each in numbers if not each.percent]
+            return row[-1].overlaps(numbers[-1].cell) and (not products or _multiplies(values, one=True))
+        if products and _heading(paper, at) is not None:
+            return False
+    return False
+
+
 def _columns(groups: Sequence[Sequence[Cell]]) -> Iterator[Column]:
     for group in groups:
         ordered = sorted(group, key=lambda cell: cell.row)
@@ -167,7 +198,7 @@ def _end(paper: Paper, start: int, columns: Sequence[Column]) -> int:
     empty = 0
     for number in range(start, len(rows)):
         row = rows[number]
-        if _closes(paper, row, table) and not _goes_on(paper, number, table):
+        if closes(paper, row, table) and not (number == start and _carried(row)) and not _goes_on(paper, number, table):
             return number
         if number > start and _heading(paper, number) is not None:
             return number
@@ -180,41 +211,82 @@ def _end(paper: Paper, start: int, columns: Sequence[Column]) -> int:
     return len(rows)
 
 
-def _closes(paper: Paper, row: Sequence[Cell], table: Table) -> bool:
+def closes(paper: Paper, row: Sequence[Cell], table: Table) -> bool:
     """Whether a row speaks of sums rather than of things."""
     numbers = [number for cell in row for number in paper.numbers_of.get(id(cell), ())]
     words = [cell for cell in row if not paper.is_value(cell)]
     if not words:
         return False
+    if _sums_side_by_side(paper, row):
+        return True
     if (leads(paper, row, table) and len(numbers) >= 2) or (numbers and all(number.percent for number in numbers)):
         return False
-    if _multiplies([number.value for number in numbers if not number.percent]):
+    values = [number.value for number in numbers if not number.percent]
+    if _multiplies(values):
         return False
     for cell in words:
         own = next(iter(paper.numbers_of.get(id(cell), ())), None)
+        if own is not None and not any(number.money for number in paper.numbers_of[id(cell)]):
+            # `+ 7 % MwSt.` beside its amount: the rate is part of the label.
+            own = None
         label = cell.plain if own is None or own.start == 0 else cell.plain[: own.start]
-        meaning = AMOUNT_LABELS(label)
-        sure = max((meaning.get(kind, 0.0) for kind in ("subtotal", "total", "tax", "due", "carried")), default=0.0)
-        if sure >= 0.7 and len(label) < 60 and (numbers or len(row) <= 3) and sure > meaning.get("quantity", 0):
+        sure = _summing(label)
+        if AMOUNT_LABELS(label).get("carried", 0.0) == sure and len(row) > 3 and _multiplies(values, one=True):
+            # `Transport` is carried over in one language, and a service in another.
+            return False
+        if sure >= 0.7 and len(label) < 60 and (numbers or len(row) <= 3):
             return sum(number.money or number.decimals == 0 for number in numbers) <= 3 and bool(
                 numbers or (sure >= 0.95 and len(label) < 30)
             )
     return False
 
 
-def _multiplies(values: Sequence[Decimal]) -> bool:
-    """Whether the last of three numbers or more is the product of two of the others, as in a row of an item."""
+def _sums_side_by_side(paper: Paper, row: Sequence[Cell]) -> bool:
+    """Whether a row holds the labels of sums that stand beneath it: most of them are known."""
+    below = paper.sheet.rows[row[0].row + 1] if row[0].row + 1 < len(paper.sheet.rows) else ()
+    return (
+        1 < len(row) <= len(below) + 1
+        and all(map(paper.is_money, below))
+        and not any(map(paper.is_money, row))
+        and sum(_summing(cell.plain) >= 0.7 for cell in row) > 0.5 * len(row)
+        and not {heading_kind(cell) for cell in row} & {"description", "quantity", "unit_price", "position"}
+    )
+
+
+def _carried(row: Sequence[Cell]) -> bool:
+    """Whether a row repeats the sum of the page before."""
+    return any(AMOUNT_LABELS(cell.plain).get("carried", 0.0) >= 0.7 for cell in row)
+
+
+def _summing(label: str) -> float:
+    """How surely a label speaks of a sum."""
+    meaning = AMOUNT_LABELS(label)
+    sure = max([meaning.get(kind, 0.0) for kind in ("subtotal", "total", "tax", "due", "carried")])
+    return sure if sure > meaning.get("quantity", 0.0) else 0.0
+
+
+def _multiplies(values: Sequence[Decimal], *, one: bool = False) -> bool:
+    """Whether the last of three numbers or more is the product of two of the others, as in a row of an item.
+
+    With `one`, also of itself and 1.
+    """
     *others, last = values[-MOST_NUMBERS:] or [Decimal(0)]
     return bool(last) and any(
-        abs(one * other - last) < Decimal("0.02") and 1 not in (abs(one), abs(other))
-        for one, other in combinations(others, 2)
+        abs(abs(first * second) - abs(last)) < Decimal("0.02") and (one or 1 not in (abs(first), abs(second)))
+        for first, second in combinations(others, 2)
     )
 
 
 def _goes_on(paper: Paper, number: int, table: Table) -> bool:
-    """Whether a further position with numbers follows: then what looked like a sum belongs to an item."""
-    for row in paper.sheet.rows[number + 1 : number + 7]:
-        if leads(paper, row, table) and sum(len(paper.numbers_of.get(id(cell), ())) for cell in row) >= 3:
+    """Whether a further item follows: then what looked like a sum belongs to an item, or sums up a part."""
+    carried = _carried(paper.sheet.rows[number])
+    for step, row in enumerate(paper.sheet.rows[number + 1 : number + 13]):
+        numbers = [each for cell in row for each in paper.numbers_of.get(id(cell), ())]
+        if step < 6 and len(numbers) >= 3 and leads(paper, row, table):
+            return True
+        if carried and any(each.money for each in numbers) and not _carried(row):
+            return not closes(paper, row, table)
+        if len(row) > 3 and _multiplies([each.value for each in numbers if not each.percent], one=True):
             return True
     return False
 

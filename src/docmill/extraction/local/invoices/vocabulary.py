@@ -10,10 +10,11 @@ from collections.abc import Mapping, Sequence
 _TAX = (
     r"(?:mwst|mehrwertsteuer|ust|u\.?st\.?|umsatzsteuer|mwst\.|vat|tva|t\.v\.a|btw|b\.t\.w|iva|i\.v\.a|moms|mva|alv|"
     r"gst|hst|pst|qst|cgst|sgst|igst|utgst|sales tax|steuer|tax|taxes|taxe|steuern|impuesto|imposta|impot|belasting|"
-    r"skatt|podatek|dph|afa)"
+    r"skatt|podatek|dph|afa|merverdiavgift|arvonlisavero|imposta)"
 )
 _EXCLUDED = (
-    r"(?:ohne|exkl\.?|excl\.?|exclusief|excluding|exclusive|hors|senza|sin|zonder|before|ex\.?|exkl|exc\.?|escl\.?)"
+    r"(?:ohne|exkl\.?|excl\.?|exclusief|excluding|exclusive|hors|senza|sin|zonder|before|ex\.?|exkl|exc\.?|escl\.?|ekskl\.?|"
+    r"eks\.?|uden|utan|ilman|sem|bez|fara)"
 )
 _INCLUDED = r"(?:inkl\.?|incl\.?|inclusief|including|inclusive|mit|avec|con|incluido|comprese|compresa|inkl|ttc|toutes)"
 
@@ -22,6 +23,8 @@ AMOUNTS: Sequence[tuple[str, float, str]] = (
     ("due", 1.0, r"(?:total )?amount (?:due|payable|owed|owing)|balance (?:due|payable|outstanding)|net a payer"),
     ("due", 1.0, r"zahlbetrag|zu zahlen(?:der|des|de)?\b|zahlungsbetrag|total (?:due|payable|to pay|a payer|a pagar)"),
     ("due", 1.0, r"te betalen|te voldoen|att betala|a pagar|da pagare|netto a pagare|restant du|reste a payer|payable"),
+    ("due", 1.0, r"(?:kvar )?att betala|at betale|k uhrade|maksettava|zu bezahlen|(?:montant )?a regler|net payable"),
+    ("due", 0.9, r"pendiente(?: de pago)?|pozostalo|openstaand|valor a pagar|balance (?:owing|remaining)|restbelo[bp]"),
     ("due", 0.9, r"due payable|please pay|offener betrag|ausstehend|noch zu|forderungsbetrag|uberweisungsbetrag"),
     ("due", 0.9, r"amount to pay|payment due|til betaling|a betale|do zaplaty|zu uberweisen|outstanding|solde du"),
     ("due", 0.8, r"\bdue\b|\bbalance\b|\bsaldo\b|\bsolde\b|restbetrag|invoice balance"),
@@ -30,11 +33,13 @@ AMOUNTS: Sequence[tuple[str, float, str]] = (
     ("total", 1.0, r"(?:end|brutto|gesamt|rechnungs|rechnungsend)(?:summe|betrag|gesamtbetrag|beitrag)|gesamt ?brutto"),
     ("total", 1.0, r"(?:summe|betrag|gesamtbetrag|gesamt|total)\W{0,3}brutto|brutto ?(?:summe|betrag|gesamt)"),
     ("total", 1.0, rf"\b(?:total|totaal|totale|gesamt\w*|summe|montant|bedrag|suma|summa|"
-     rf"\w*beitrag)\b.{{0,14}}\b{_INCLUDED}"),
+     rf"sum|i alt|yhteensa|belopp|belo[bp]|razem|celkem|\w*beitrag)\b.{{0,14}}\b{_INCLUDED}"),
     ("total", 1.0, r"totale (?:fattura|documento|complessivo)|total (?:de la )?(?:factur\w+|facture)|montant ttc|"
      r"\bttc\b"),
     ("total", 1.0, r"importe total|total importe|totaalbedrag|factuurbedrag|suma brutto|razem brutto|loppusumma|"
      r"eindtotaal"),
+    ("total", 1.0, r"total(?:belopp|belo[bp]|sum(?:ma)?\b)|\w+total\b(?<!zwischentotal)(?<!subtotal)|factuurtotaal|"
+     r"total(?:e)? (?:do |del )?documento|valor total|wartosc brutto|celkova castka|fakturabelo(?:pp|b|p)"),
     ("total", 1.0, r"\btotal (?:for|of) (?:this|the) invoice|\btotal charges|\btotal (?:in|\() ?\(?[a-z]{3}\b|"
      r"total cost"),
     ("total", 0.9, r"gesamtbetrag|gesamtsumme|endsumme|rechnungsbetrag|summe gesamt|gesamt\b|\bbrutto\b|total general"),
@@ -52,6 +57,8 @@ AMOUNTS: Sequence[tuple[str, float, str]] = (
     ("subtotal", 1.0, r"base imponible|imponibile|totale? (?:imponibile|netto)|gesamt ?netto|summe netto|netto gesamt"),
     ("subtotal", 1.0, r"(?:summe|betrag|gesamt(?:summe|betrag)?|total|totaal|belopp|suma|razem)\W{0,3}netto|"
      r"valor neto"),
+    ("subtotal", 1.0, r"(?:del|mellan|vali)summ?a?\b|veroton|totale (?:merce|righe)|importe neto|total i?liquido|"
+     r"base de incidencia|zaklad dane|goods value|(?:total|amount|value) before|exkl\. moms|belob uden"),
     ("subtotal", 0.8, r"\bnetto\b|\bnet\b(?! weight| a payer)|\bhors taxes?\b|\bht\b|maatstaf|grundlag|warenwert"),
     ("subtotal", 0.7, r"positionssumme|positionen netto|summe (?:der )?positionen|(?:goods|items?|lines?) total|"
      r"^\W*(?:usage )?charges\W*$"),
@@ -70,16 +77,24 @@ AMOUNTS: Sequence[tuple[str, float, str]] = (
      r"ideal"),
     ("paid", 1.0, r"advance|abschlagszahlung|credit applied|retainer|cash|visa|mastercard|kreditkarte|change\b|"
      r"offene zahl"),
+    ("paid", 1.0, r"inbetalt|for(?:ud|skuds)betal|forskudd|forskott|maksettu|zaplacono|pagado|a cuenta|adiantamento|"
+     r"acconto|akonto|a-?conto\b|vooruitbetaald|aanbetaling|deja (?:regle|verse)|arrhes"),
+    ("discount", 1.0, r"alennus|desconto|rabat\b|upust"),
     ("discount", 1.0, r"rabatt|discount|remise|skonto|korting|sconto|descuento|nachlass|abschlag|escompte|allowance"),
     ("discount", 1.0, r"gutschrift\b|rebate|reduction|credits?\b|zuschlage?\b|surcharge|\bcharge\b|toeslag"),
     ("shipping", 1.0, r"versand|shipping|porto|fracht|frais de port|verzendkosten|delivery|spese|trasporto|handling|"
      r"gastos"),
+    ("shipping", 1.0, r"frakt\b|fragt\b|freight|carriage|postage|toimituskulut|portes\b|\bport\b|"
+     r"koszt\w* dostawy|frete"),
     ("rounding", 1.0, r"rundung|rounding|round off|arrondi|afronding|oresavrundning"),
     ("unit", 1.0, r"unit price|einzelpreis|prix unitaire|p\.?u\.?\b|stuckpreis|prijs per|stukprijs|preis/einh|"
      r"je stuck"),
-    ("carried", 1.0, r"ubertrag|carried (?:over|forward)|brought forward|report\b|transport\b|previous balance|"
-     r"vorsaldo"),
+    ("carried", 1.0, r"suma y sigue|(?:a )?riport(?:o|are)\b|a reporter|a transportar|overfor(?:t|sel)|przeniesienia|"
+     r"siirto|\bc/f\b|\bb/f\b|balance forward"),
+    ("carried", 1.0, r"ubertrag|carried (?:over|forward)|brought forward|^\W*(?:report|transport)\b\W*$|"
+     r"previous balance|vorsaldo"),
     ("saving", 1.0, r"you save|ersparnis|capital|kapital|indemnite|penalit|mahngebuhr|late fee|limit|vorjahr|penalty"),
+    ("saving", 1.0, rf"(?:n°|\bnr\.?|\bno\.?|numero) ?(?:de |di )?{_TAX}\b"),
     ("quantity", 0.9, r"\b(?:weight|gewicht|poids|menge|qty|quantity|volume|volumen)\b"),
 )  # fmt: skip
 
@@ -94,9 +109,10 @@ DATES: Sequence[tuple[str, float, str]] = (
      r"(?:is)?sued (?:on|at)|factuurdatum"),
     ("issue", 1.0, r"data wystawienia|laskun paivays|fakturadato|data da fatura|date issued|billing date|"
      r"statement date"),
+    ("issue", 1.0, r"tax (?:point|date)|laskupaiva|data de emissao|fecha de expedicion|datum vystaveni|keltezes"),
     ("issue", 0.9, r"(?:rechnung|invoice|facture|factuur|fattura|factura|nr|no|n°|faktura)\b.{0,40}\b(?:vom|von|of|"
      r"from|du|dated|del|van|den|av)\W*$"),
-    ("issue", 0.75, r"^\W*(?:date|datum|data|fecha|dato|paivays|paivamaara)\W*$|(?:^|[\s:|])(?:date|datum|data|"
+    ("issue", 0.75, r"^\W*(?:dated?|datum|data|fecha|dato|paivays|paivamaara)\W*$|(?:^|[\s:|])(?:date|datum|data|"
      r"fecha)\s*[:.]?\s*$"),
     ("issue", 0.7, r"^\D{3,25},\W*(?:den|le|the|il|am|a)?\W*$"),
     ("issue", 0.6, r"(?:rechnung|invoice|facture|factuur|fattura|factura|faktura|gutschrift)\b"),
@@ -107,6 +123,9 @@ DATES: Sequence[tuple[str, float, str]] = (
     ("due", 1.0, r"echeance|a payer (?:avant|le)|verval|betalen (?:voor|uiterlijk)|uiterste betaal|betaaldatum"),
     ("due", 1.0, r"scadenza|vencimiento|forfall|forfald|sista betalning|betal(?:as|es) senest|erapaiva|"
      r"termin platnosci"),
+    ("due", 1.0, r"(?:a )?regler (?:avant|le|au plus)|date limite|tillhanda senast|betalings(?:dato|frist)|vencimento|"
+     r"termin zaplaty|splatnost|(?:please )?pay by|fecha limite|payable jusqu|a payer avant|scadent|"
+     r"(?:to be )?paid by|termen de plata"),
     ("due", 0.8, r"bis zum\W*$"),
     ("due", 0.9, r"remit (?:until|by)|until\W*$|\bbis\W*$|ohne abzug|rein netto|net due|uberweis\w+ .{0,20}bis"),
     ("delivery", 1.0, r"liefer(?:datum|termin|tag)|leistungs(?:datum|zeit|tag)|date de livraison|delivery|"
@@ -134,11 +153,13 @@ NUMBERS: Sequence[tuple[str, float, str]] = (
     ("number", 1.0, r"(?:invoice|tax invoice|bill|receipt|credit note|document)\W{0,2}(?:number|no\b|num\b|nr|n°|#|"
      r"id\b|ref\w*\b)"),
     ("number", 1.0, r"(?:rechnungs|beleg|gutschrifts|faktura|factuur|fakturerings|storno\w*|\brg|"
-     r"\bre)-?\W{0,2}(?:nummer|nr|no\b|n°|#|num)"),
+     r"\bre\b)-?\W{0,2}(?:nummer|nr|no\b|n°|#|num)"),
     ("number", 1.0, r"(?:\w*rechnung|faktura|facture|factuur|fattura|factura|gutschrift|fatura|lasku\w*|avoir|"
      r"invoice)\W{0,3}(?:nr|no\b|n°|num\w*|#|nro|n\b)"),
     ("number", 1.0, r"(?:numero|n°|num\.?|nr\.?|no\.?|number)\W{0,2}(?:de |of |di |della |da )?(?:la )?(?:facture|"
      r"factura|fattura|invoice|faktury|fatura|rechnung)"),
+    ("number", 1.0, r"\binv\W{0,2}(?:no\b|nr|num|#)|\bn\W{0,2}(?:fattura|documento)|num(?:ero|\.)? (?:de )?documento|"
+     r"laskunumero|cislo faktury|faktura c\.|doklad c\.|(?:nr|numarul) facturii|\bpiece n°"),
     ("number", 0.95, r"(?:handels|schluss|abschlags|miet|bau|beitrags)?rechnung(?: \w+)? (?:\(\d+\) )?nr|"
      r"fakturanummer|laskun numero|numer faktury"),
     ("number", 0.9, r"(?:rechnung|invoice|facture|factuur|fattura|factura|faktura|gutschrift)\b.{0,45}(?:\bnr|\bno|"
@@ -176,9 +197,13 @@ class Reader:
     """Looks labels up in one of the tables; the surest meaning of a label weakens the others."""
 
     def __init__(self, entries: Sequence[tuple[str, float, str]], order: Sequence[str]) -> None:
-        # OCR loses spaces, so none is needed.
+        # OCR loses spaces, so none is needed. What means the same as surely is looked for at once, the surest first.
+        alike: dict[tuple[str, float], list[str]] = {}
+        for meaning, sure, pattern in entries:
+            alike.setdefault((meaning, sure), []).append(pattern.replace(" ", " ?"))
         self._entries = tuple(
-            (meaning, sure, re.compile(pattern.replace(" ", " ?"))) for meaning, sure, pattern in entries
+            (meaning, sure, re.compile("|".join(patterns)))
+            for (meaning, sure), patterns in sorted(alike.items(), key=lambda entry: -entry[0][1])
         )
         self._order = {meaning: number for number, meaning in enumerate(order)}
         self._known: dict[str, Mapping[str, float]] = {}

@@ -119,9 +119,9 @@ def _features(
                 features[f"in_{sign}"] = features.get(f"in_{sign}", 0.0) + 0.5
     for sign in _GOOD:
         features[f"any_{sign}"] = float(any(line.has(sign) for line in run))
-    for sign in first.signs:
+    for sign in sorted(first.signs):
         features[f"first_{sign}"] = 1.0
-    for sign in last.signs:
+    for sign in sorted(last.signs):
         features[f"last_{sign}"] = 1.0
     if len(run) > 1:
         features["earlier_stop"] = float(any(line.has("stop") for line in run[:-1]))
@@ -134,9 +134,9 @@ def _features(
         features[f"start={first.words[0]}"] = 1.0
     if last.words:
         features[f"end={last.words[-1]}"] = 1.0
-    for word in set(first.words):
+    for word in dict.fromkeys(first.words):
         features[f"first={word}"] = 0.5
-    for word in set(last.words):
+    for word in dict.fromkeys(last.words):
         features[f"last={word}"] = 0.5
     return features
 

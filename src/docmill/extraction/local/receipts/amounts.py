@@ -300,7 +300,7 @@ class _Context:
         features["plain_beats"] = 2 * features["own_plain_total"] * float(bool(self.subtotals - {value}))
         for name in own:
             features[f"own_{name}"] = 1.0
-        for name in self.spoken.get(value, ()):
+        for name in sorted(self.spoken.get(value, ())):
             features[f"any_{name}"] = 1.0
         if not re.search(r"[A-Za-z]{3}", before):
             for name in above:
@@ -309,13 +309,13 @@ class _Context:
             features[f"prev_{name}"] = 1.0
         for name in below:
             features[f"next_{name}"] = 1.0
-        for word in {word for word in tokens(before) if not word.startswith("#")}:
+        for word in dict.fromkeys(word for word in tokens(before) if not word.startswith("#")):
             features[f"left={word}"] = 1.0
-        for word in set(tokens(layout.after(span))):
+        for word in dict.fromkeys(tokens(layout.after(span))):
             features[f"after={word}"] = 0.5
-        for word in set(self.words[row - 1]) if row else ():
+        for word in dict.fromkeys(self.words[row - 1]) if row else ():
             features[f"prev={word}"] = 0.5
-        for word in set(self.words[row + 1]) if row + 1 < len(self.words) else ():
+        for word in dict.fromkeys(self.words[row + 1]) if row + 1 < len(self.words) else ():
             features[f"next={word}"] = 0.5
         return features
 

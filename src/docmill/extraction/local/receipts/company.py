@@ -25,7 +25,9 @@ _LEAD = re.compile(
     re.IGNORECASE,
 )
 _LEGAL = re.compile(r"\b(?:sdn|bhd|s/b|ltd|llc|gmbh|inc|plc)\b", re.IGNORECASE)
-_TAIL = re.compile(r"[\s,:;*\-=~'\"|#]+$")
+_HEADLESS = re.compile(r"[&(]|(?:co\.?\s*)?(?:\(\w{1,3}\)\s*)?(?:sdn|bhd|ltd|llc|gmbh)\b", re.IGNORECASE)
+"""How no name begins: it began in the line before."""
+_TAIL = re.compile(r"\s*\([\d\W]{0,4}$|[\s,:;*\-=~'\"|#]+$")
 
 
 def find_companies(layout: Layout, knowledge: Knowledge) -> Sequence[Candidate]:
@@ -53,7 +55,7 @@ def _candidate(
     run = lines[first : last + 1]
     spans = [trimmed(line.whole) for line in run]
     value = " ".join(plain(span.text).strip() for span in spans if span.text.strip())
-    if sum(character.isalpha() for character in value) < 3 or value.endswith("&"):
+    if sum(character.isalpha() for character in value) < 3 or _HEADLESS.match(value) or value.endswith("&"):
         return None
     before = lines[first - 1] if first else None
     after = lines[last + 1] if last + 1 < len(lines) else None
@@ -120,17 +122,17 @@ def _features(
         "unclosed": float(value.count("(") != value.count(")")),
     }
     for line in run:
-        for sign in line.signs:
+        for sign in sorted(line.signs):
             features[f"in_{sign}"] = 1.0
-    for sign in last.signs:
+    for sign in sorted(last.signs):
         features[f"last_{sign}"] = 1.0
     if len(run) > 1:
-        for sign in first.signs:
+        for sign in sorted(first.signs):
             features[f"first_{sign}"] = 1.0
     around(features, "prev", before)
     around(features, "next", after)
     words = [word for line in run for word in line.words]
-    for word in set(words):
+    for word in dict.fromkeys(words):
         features[f"in={word}"] = 1.0
     if words:
         features[f"start={words[0]}"] = 1.0

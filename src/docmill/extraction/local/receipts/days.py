@@ -15,6 +15,7 @@ _TORN = (
     (re.compile(r"([0-2]\d|3[01])[-/.](0\d|1[0-2])[-/.](20[0-3]\d)"), "dmy"),
     (re.compile(r"(?<!\d)([0-2]\d|3[01])(0\d|1[0-2])/(20[0-3]\d)(?!\d)"), "dmy"),
     (re.compile(r"(?<!\d)([0-2]\d|3[01])[-/. ](0\d|1[0-2])[-/. ]([0-3]\d)(?!\d)"), "dmy"),
+    (re.compile(r"(?<![\w/.-])([0-2]\d|3[01])(0\d|1[0-2])(20[0-3]\d)(?![\w/.-])"), "dmy"),
 )
 """Tried one after the other where nothing else finds a date."""
 
@@ -47,13 +48,13 @@ def find_days(layout: Layout, knowledge: Knowledge) -> Sequence[Candidate]:
                 "plausible": float(2000 <= value.year <= 2035),
                 "numbers_only": float(not tokens(before) and not tokens(after)),
             }
-            words = set(tokens(before))
+            words = dict.fromkeys(tokens(before))
             features["dated"] = float(any("date" in word or word in ("tarikh", "dt") for word in words))
             for word in words:
                 features[f"left={word}"] = 1.0
-            for word in set(tokens(after)):
+            for word in dict.fromkeys(tokens(after)):
                 features[f"after={word}"] = 0.5
-            for word in set(tokens(layout.row_text(span.piece.row - 1))):
+            for word in dict.fromkeys(tokens(layout.row_text(span.piece.row - 1))):
                 features[f"prev={word}"] = 0.5
             found.append(Candidate(value=value.isoformat(), raw=span.text, spans=(span,), features=features))
     return found

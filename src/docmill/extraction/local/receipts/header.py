@@ -1,7 +1,6 @@
 """What the lines at the head of a receipt are: who sells, where, under which numbers; told line by line."""
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,7 +12,7 @@ _SIGNS = {
         | \broc\b | company\s(?:reg|no)""",
     "gst": r"\b[cg]st\b | \bsst\b | \bvat\b | \bgst\s?(?:id|no|reg) | \btax\s?(?:id|reg)",
     "phone": r"""\b(?:te[l1]|fax|phone|h/?p|hotline|mobile|careline|contact)\b\s?(?:no)?[\s.:] | \bte[l1]\s?[:.(\d+]
-        | (?<!\d)\(?0\d{1,2}\)?\s?[-–]\s?\d{3,4}\s?\d{3,4} | \+?60\d?[\s-]?\d | \bte[l1]$""",
+        | (?<!\d)\(?0\d{1,2}\)?\s?[-–]\s?\d{3,4}\s?\d{3,4} | (?<!\d)\+?60[\s-]?\d{1,2}[\s-]?\d{3} | \bte[l1]$""",
     "web": r"www\. | @\w+\. | \.com\b | e-?mail | http | website | facebook",
     "title": r"""\b(?:tax|simplified|cash)\s?(?:invoice|bill|sales?|receipt) | \binvoice\b | \breceipt\b
         | \bcash\s?(?:bill|sale|memo) | guest\ check | order\ chit | adjustment\ note | welcome | thank\ you
@@ -39,7 +38,7 @@ _SIGNS = {
     "date": r"""\d{1,2}[/.-]\d{1,2}[/.-]\d{2,4} | \d{1,2}:\d{2} | \bdate\b | \btime\b
         | \d{1,2}[\s-](?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)""",
     "amount": r"\d\.\d{2}(?!\d) | \brm\b | \bqty\b | \bprice\b | \bamount\b",
-    "hours": r"\bhrs?\b | \bhours\b | \d\s?[ap]m\b | mon | sun-",
+    "hours": r"\bhrs?\b | \bhours\b | \d\s?[ap]m\b | \bmon(?:day)?\b | \bsun(?:day)?-",
 }
 _PATTERNS = {name: re.compile(pattern, re.VERBOSE) for name, pattern in _SIGNS.items()}
 _CODE = re.compile(r"\W*[A-Z]{0,3}[\d\W]{3,}[A-Z]?\W*", re.IGNORECASE)
@@ -121,13 +120,8 @@ def around(features: dict[str, float], name: str, line: HeaderLine | None, words
     if line is None:
         features[f"{name}_edge"] = 1.0
         return
-    for sign in line.signs:
+    for sign in sorted(line.signs):
         features[f"{name}_{sign}"] = 1.0
     if words:
-        for word in set(line.words[:6]):
+        for word in dict.fromkeys(line.words[:6]):
             features[f"{name}={word}"] = 0.5
-
-
-def run_text(lines: Sequence[HeaderLine]) -> str:
-    """Lines as one text."""
-    return " ".join(line.text for line in lines)

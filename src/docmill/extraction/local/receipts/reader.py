@@ -25,6 +25,8 @@ _ALIKE = 0.8
 _RIVAL = 0.1
 """Probability from which another value is a rival."""
 _ITEMS = "line_items"
+_STRENGTH = 0.1
+"""Of the pull on weights, where many weak signs tell candidates apart; totals have a few strong ones."""
 
 
 def learn(documents: Sequence[Labelled]) -> Knowledge:
@@ -52,6 +54,7 @@ RECEIPT = Kind(
         Target(name="total", find=find_totals, right=equal(label_amount)),
     ),
     learn=learn,
+    strength={"company": _STRENGTH, "address": _STRENGTH, "date": _STRENGTH},
 )
 
 

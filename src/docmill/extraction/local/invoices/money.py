@@ -1,0 +1,60 @@
+"""Everything on an invoice that is written as an amount or called one, with what its labels say."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+
+from docmill.extraction.local.invoices.items import Items
+from docmill.extraction.local.invoices.paper import Paper, meanings
+from docmill.extraction.local.invoices.spans import Number
+from docmill.extraction.local.invoices.vocabulary import AMOUNT_LABELS
+from docmill.extraction.local.invoices.wording import plain
+
+FIELDS = ("subtotal", "tax", "total", "amount_due")
+MEANING = {"subtotal": "subtotal", "tax": "tax", "total": "total", "amount_due": "due"}
+CENT = Decimal("0.011")
+_TIME = re.compile(
+    r"\W*(?:calendar |business |working |kalender|werk)?(?:days?|tage?n?|jours?|giorni|dias?|dagen|dagar|weeks?|wochen|"
+    r"semaines?|weken|months?|monate?n?|mois|mesi|meses|maanden)\b"
+)
+"""What follows a number that is no amount: `pay within 45 days`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Money:
+    """An amount with what its labels say."""
+
+    number: Number
+    means: Mapping[str, float]
+    in_items: bool
+
+
+def money_in(paper: Paper, items: Items) -> list[Money]:
+    """Everything that is written as an amount, or called one."""
+    found = []
+    for number in paper.numbers:
+        if number.percent or (not number.money and _TIME.match(plain(number.cell.text[number.end :]))):
+            continue
+        labels = paper.labels(number.cell, number.start, number.end)
+        if not number.money and labels and labels[0].weight == 1.0:
+            # What is called something in its own line is not an amount because of the line above.
+            labels = labels[:1]
+        means = meanings(AMOUNT_LABELS, labels)
+        named = max([means.get(meaning, 0.0) for meaning in MEANING.values()]) if means else 0.0
+        if number.money or (named >= 0.7 and number.decimals in (0, 1) and abs(number.value) < 10**7):
+            inside = number.cell.row in items.rows and not (named >= 0.9 and number.cell.row not in _item_rows(items))
+            found.append(Money(number=number, means=means, in_items=inside))
+    return found
+
+
+def _item_rows(items: Items) -> set[int]:
+    return {row for item in items.items for row in item.rows}
+
+
+def money_text(value: Decimal) -> str:
+    """In canonical form: at least two digits after the point."""
+    exponent = value.as_tuple().exponent
+    if isinstance(exponent, int) and exponent > -2:
+        value = value.quantize(Decimal("0.01"))
+    return str(value + 0)

@@ -1,0 +1,68 @@
+"""What may be long comes in pages, and what makes something is done once."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from docmill.api.shapes import write_cursor
+from tests.contract.served import Served
+from tests.contract.test_api_manners import API, JSON, problem
+from tests.contract.test_api_once import stored
+
+
+def pages(served: Served, path: str, limit: int = 1) -> Iterator[list[Any]]:
+    cursor: dict[str, str] = {}
+    while True:
+        page = served.send("GET", API + path, params={"limit": str(limit), **cursor}).json()
+        yield page["items"]
+        if page["next_cursor"] is None:
+            return
+        cursor = {"cursor": page["next_cursor"]}
+
+
+def test_events_of_a_job_come_in_pages(served: Served) -> None:
+    job_id = served.send("POST", f"{API}/jobs", json=stored(served)).json()["job"]["id"]
+    for deed in ("cancel", "retry", "cancel"):
+        answer = served.send("POST", f"{API}/jobs/{job_id}/{deed}", json={} if deed == "retry" else None)
+        assert answer.status_code == 202, answer.text
+    whole = served.send("GET", f"{API}/jobs/{job_id}/events").json()
+    versions = [event["version"] for event in whole["items"]]
+    assert len(versions) >= 4
+    assert whole["next_cursor"] is None
+    found = list(pages(served, f"/jobs/{job_id}/events"))
+    assert [[event["version"] for event in page] for page in found] == [[version] for version in versions]
+    later = served.send("GET", f"{API}/jobs/{job_id}/events", params={"after": versions[1]}).json()["items"]
+    assert [event["version"] for event in later] == versions[2:]
+    for wrong in ("x", "-1", "9" * 30, "0" * 30 + "1", "\u0663"):
+        cursor = write_cursor("event", wrong)
+        problem(served.send("GET", f"{API}/jobs/{job_id}/events", params={"cursor": cursor}), 422, "invalid_input")
+    problem(served.send("GET", f"{API}/jobs/{job_id}/events", params={"limit": 201}), 422, "invalid_input")
+
+
+def test_callbacks_of_a_job_come_in_pages(served: Served) -> None:
+    job_id = served.send("POST", f"{API}/jobs", json=stored(served)).json()["job"]["id"]
+    for number in range(3):
+        body = {"jobId": job_id, "stepKey": f"none-{number}", "status": "COMPLETED", "token": "dmt1.x"}
+        assert served.send("POST", f"{API}/callbacks", token=None, json=body, headers=JSON).status_code in (403, 404)
+    found = list(pages(served, f"/jobs/{job_id}/callbacks", limit=2))
+    assert [[view["step_key"] for view in page] for page in found] == [["none-0", "none-1"], ["none-2"]]
+    problem(served.send("GET", f"{API}/jobs/{job_id}/callbacks", params={"limit": 201}), 422, "invalid_input")
+
+
+def test_a_ping_and_a_reset_with_a_key_are_done_once(served: Served) -> None:
+    served.app.organisations.found("Mill", "boss@mill.example", "Boss", another=False, by="test")
+    with served.client() as client:
+        endpoint = client.call("POST", "/webhooks", {"url": "https://example.com/"})["endpoint"]["id"]
+        invited = client.call("POST", "/invitations", {"email": "ann@mill.example"})
+    ann = served.app.sessions.accept(invited["token"], "correct horse battery staple").principal.id
+    ping, reset = f"{API}/webhooks/{endpoint}/ping", f"{API}/members/{ann}/reset"
+    first, again = [served.send("POST", ping, headers={"Idempotency-Key": "p-1"}) for _ in range(2)]
+    assert (first.status_code, again.status_code) == (202, 202)
+    assert first.json()["id"] == again.json()["id"]
+    assert len(served.send("GET", f"{API}/webhooks/deliveries").json()["items"]) == 1
+    first, again = [served.send("POST", reset, headers={"Idempotency-Key": "r-1"}) for _ in range(2)]
+    assert (first.status_code, again.status_code) == (201, 201)
+    assert first.json()["invitation"] == again.json()["invitation"]
+    assert first.json()["token"]
+    assert again.json()["token"] is None
+    # Without a key, each is one of its own.
+    assert served.send("POST", ping).json()["id"] != served.send("POST", ping).json()["id"]
