@@ -4,7 +4,8 @@ import resource
 import shutil
 import signal
 import sqlite3
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from sqlalchemy import text
@@ -12,6 +13,7 @@ from sqlalchemy import text
 from docmill.db.database import Database
 from docmill.testing.fleet import Fleet, WorkerProcess
 from docmill.testing.verdict import Verdict, examine
+from docmill.testing.waiting import until
 from tests.fault.conftest import OpenFleet, volume
 
 WAL_HEADER = 32
@@ -32,6 +34,16 @@ def limit(worker: WorkerProcess, size: int) -> None:
     resource.prlimit(worker.pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
 
 
+@contextmanager
+def growing_log(path: Path) -> Iterator[None]:
+    """The write-ahead log starts empty and only grows: a reader keeps it from being folded and written anew."""
+    with closing(sqlite3.connect(path)) as reader:
+        until(lambda: reader.execute("pragma wal_checkpoint(truncate)").fetchone()[0] == 0, what="the log to be folded")
+        reader.execute("begin")
+        reader.execute("select count(*) from processing_jobs").fetchone()
+        yield
+
+
 def intact(path: Path) -> bool:
     connection = sqlite3.connect(path)
     try:
@@ -44,14 +56,15 @@ def test_a_full_disk_leaves_no_partial_state_and_work_resumes_with_space(on_sqli
     with on_sqlite() as fleet:
         worker = fleet.start(ready=True)
         for _ in range(volume(2, 20)):
-            # The write-ahead log is the file that grows fastest by far; what the witness writes stays below it.
-            limit(worker, wal_of(path_of(fleet)).stat().st_size + 300_000)
             heard = fleet.log.read_text().count("trying again")
-            fleet.submit("fault everything", 40)
-            fleet.until(
-                lambda heard=heard: fleet.log.read_text().count("trying again") > heard,  # type: ignore[misc]
-                "the worker to run out of space",
-            )
+            with growing_log(path_of(fleet)):
+                # The write-ahead log outgrows the database many times over; what the witness writes stays below both.
+                limit(worker, path_of(fleet).stat().st_size + 300_000)
+                fleet.submit("fault everything", 40)
+                fleet.until(
+                    lambda heard=heard: fleet.log.read_text().count("trying again") > heard,  # type: ignore[misc]
+                    "the worker to run out of space",
+                )
             assert intact(path_of(fleet))
             # A step may be held by a worker that cannot renew its lease; nothing else may be wrong.
             violations = examine(fleet.database, fleet.witness, finished=False)
