@@ -23,7 +23,7 @@ from docmill.people.audit import Deed
 from docmill.review.fields import found_in
 from docmill.review.priority import place_of, standing
 from docmill.review.recording import Recorder
-from docmill.review.rows import deadlines, insert_fields
+from docmill.review.rows import Packed, deadlines, insert_fields
 from docmill.services.review import Review
 from docmill.services.review_base import Reading
 from docmill.services.review_decisions import OUTPUTS
@@ -151,7 +151,7 @@ class Desk:
         """An item with fields."""
         row = item_row(self.now(), confidence=found.confidence, extraction_key=new_id().replace("-", "") * 2)
         self.extractions[row["extraction_key"]] = found
-        rows = [each.packed() for each in found_in(found, SLIP).rows]
+        rows = Packed.of(found_in(found, SLIP).rows)
         with self.database.write() as connection:
             connection.execute(insert(documents), [_paper(row["document_id"], row["created_at"])])
             connection.execute(insert(review_items), [row])

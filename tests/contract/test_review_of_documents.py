@@ -278,3 +278,13 @@ def test_new_items_go_to_reviewers_if_the_settings_say_so(desk: Desk) -> None:
         run(desk, decided(desk), extraction(number="another"), assign=True)
     given = [each.assigned_to for each in desk.review.list(BOSS)]
     assert sorted(map(str, given)) == ["ann", "ann", "bob", "bob"]
+
+
+def test_fields_that_an_earlier_release_had_found_are_taken_as_they_are(desk: Desk) -> None:
+    item = desk.slip(extraction(LINES, number="4711", total="12.50"))
+    again = extraction(LINES, number="4712", total="12.50")
+    found = found_in(again, SLIP)
+    run(desk, item, again, fields=[row.packed() for row in found.rows])
+    assert [(field.path, field.value) for field in desk.review.get(ANN, item).fields] == [
+        (row.path, row.value) for row in found.rows
+    ]

@@ -33,7 +33,7 @@ def check(extraction: Extraction, schema: FieldSchema, *, tolerance: Decimal | N
     own = {*OF_FIELDS, *(rule.name for rule in schema.rules)}
     made = [*_of_fields(extraction, schema), *_of_rules(extraction, schema, tolerance)]
     fields = {
-        name: _judged(value, own, [one for one in made if name in one.fields])
+        name: _judged(value, own, [(one.name, one.passed) for one in made if name in one.fields])
         for name, value in extraction.fields.items()
     }
     rows = {
@@ -48,14 +48,17 @@ def check(extraction: Extraction, schema: FieldSchema, *, tolerance: Decimal | N
 
 def problem(field: Field, value: str) -> tuple[str, str] | None:
     """The first check that a value of this field breaks, and why; None if it breaks none."""
-    return next(((name, message) for name, passed, message in _made(field, value) if not passed), None)
+    return next(
+        ((name, _said(name, field, value, passed)) for name, passed in _outcomes(field, value) if not passed), None
+    )
 
 
 def _of_fields(extraction: Extraction, schema: FieldSchema) -> Iterable[Check]:
     for name, field in schema.fields.items():
         found = extraction.fields.get(name)
         if found is not None:
-            for kind, passed, message in _made(field, found.value):
+            for kind, passed in _outcomes(field, found.value):
+                message = _said(kind, field, found.value, passed)
                 yield Check(name=kind, passed=passed, message=message, fields=(name,))
         elif field.required:
             yield Check(name=REQUIRED, passed=False, message=f"{field.title} was not found.", fields=(name,))
@@ -64,29 +67,34 @@ def _of_fields(extraction: Extraction, schema: FieldSchema) -> Iterable[Check]:
             yield Check(name=REQUIRED, passed=False, message=f"{table.title}: no rows were found.", fields=(name,))
 
 
-def _made(field: Field, value: str) -> Iterable[tuple[str, bool, str]]:
-    """Name, outcome and a sentence of each check that this value of this field can be put to."""
+def _outcomes(field: Field, value: str) -> list[tuple[str, bool]]:
+    """Name and outcome of each check that this value of this field can be put to."""
     right = is_canonical(field.type, value)
-    if not right:
-        yield TYPE, False, f"{field.title} {value[:80]!r} is not a valid {_SPOKEN.get(field.type, field.type.value)}."
-    else:
-        yield TYPE, True, f"{field.title} is a {_SPOKEN.get(field.type, field.type.value)}."
+    found = [(TYPE, right)]
     if field.pattern:
-        matched = matches(field.pattern, value)
-        yield (
-            PATTERN,
-            matched,
-            f"{field.title} {value[:80]!r} {'matches' if matched else 'does not match'} its pattern.",
-        )
+        found.append((PATTERN, matches(field.pattern, value)))
     if field.enum:
-        listed = value.casefold() in {word.casefold() for word in field.enum}
-        yield ENUM, listed, f"{field.title} {value[:80]!r} is {'' if listed else 'not '}one of {', '.join(field.enum)}."
+        found.append((ENUM, value.casefold() in {word.casefold() for word in field.enum}))
     if right and field.type in DECIMALS and not (field.minimum is None and field.maximum is None):
-        number = Decimal(value)
-        low, high = field.minimum, field.maximum
-        inside = (low is None or number >= low) and (high is None or number <= high)
-        limits = f"{'' if low is None else low} … {'' if high is None else high}".strip()
-        yield RANGE, inside, f"{field.title} {value} is {'' if inside else 'not '}in the range {limits}."
+        number, low, high = Decimal(value), field.minimum, field.maximum
+        found.append((RANGE, (low is None or number >= low) and (high is None or number <= high)))
+    return found
+
+
+def _said(check: str, field: Field, value: str, passed: bool) -> str:
+    """The outcome in a sentence; for a cell of a table nobody asks, and there are hundreds."""
+    match check:
+        case "type":
+            kind = _SPOKEN.get(field.type, field.type.value)
+            return f"{field.title} is a {kind}." if passed else f"{field.title} {value[:80]!r} is not a valid {kind}."
+        case "pattern":
+            return f"{field.title} {value[:80]!r} {'matches' if passed else 'does not match'} its pattern."
+        case "enum":
+            return f"{field.title} {value[:80]!r} is {'' if passed else 'not '}one of {', '.join(field.enum)}."
+        case _:
+            low, high = field.minimum, field.maximum
+            limits = f"{'' if low is None else low} … {'' if high is None else high}".strip()
+            return f"{field.title} {value} is {'' if passed else 'not '}in the range {limits}."
 
 
 _SPOKEN = {
@@ -152,22 +160,14 @@ def _number(found: FieldValue | None) -> Decimal | None:
 _OF_FIELDS = frozenset(OF_FIELDS)
 
 
-def _judged(value: FieldValue, own: AbstractSet[str], made: list[Check]) -> FieldValue:
-    passed = [name for name in value.passed if name not in own] + [one.name for one in made if one.passed]
-    failed = [name for name in value.failed if name not in own] + [one.name for one in made if not one.passed]
+def _judged(value: FieldValue, own: AbstractSet[str], made: Sequence[tuple[str, bool]]) -> FieldValue:
+    passed = [name for name in value.passed if name not in own] + [name for name, kept in made if kept]
+    failed = [name for name in value.failed if name not in own] + [name for name, kept in made if not kept]
     return value.judged(tuple(dict.fromkeys(passed)), tuple(dict.fromkeys(failed)))
 
 
 def _row_judged(row: Mapping[str, FieldValue], columns: Mapping[str, Field]) -> Mapping[str, FieldValue]:
-    judged = {}
-    for name, value in row.items():
-        made = (
-            [
-                Check(name=kind, passed=passed, message=message)
-                for kind, passed, message in _made(columns[name], value.value)
-            ]
-            if name in columns
-            else []
-        )
-        judged[name] = _judged(value, _OF_FIELDS, made)
-    return judged
+    return {
+        name: _judged(value, _OF_FIELDS, _outcomes(columns[name], value.value) if name in columns else ())
+        for name, value in row.items()
+    }

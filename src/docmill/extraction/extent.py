@@ -8,7 +8,7 @@ line is compared with what else is in it.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from operator import is_
 
@@ -68,6 +68,12 @@ def _thinned(page: Page) -> Page:
     if count <= ROW_WORDS:
         return page
     rows: Counter[int] = Counter()
+    if _fits((page,), PAGE_WORDS, MOST_LETTERS):
+        for line in page.lines:
+            rows[int(line.box.middle * _ROWS)] += len(line.words)
+        if max(rows.values()) <= ROW_WORDS:
+            return page
+        rows.clear()
     kept, words = [], 0
     for line in _cut(page):
         row = int(line.box.middle * _ROWS)
@@ -80,7 +86,7 @@ def _thinned(page: Page) -> Page:
 
 def _fitted(reading: Reading, words: int, letters: int) -> Extent:
     """As many pages as the limits hold, those at the edges first; of the page that reaches them its first lines."""
-    if _fits(reading, words, letters):
+    if _fits(reading.pages, words, letters):
         return Extent(reading=reading)
     kept: dict[int, Page] = {}
     lost = changed = False
@@ -109,9 +115,9 @@ def _fitted(reading: Reading, words: int, letters: int) -> Extent:
     return Extent(reading=replace(reading, pages=pages), notes=(note,) if lost else ())
 
 
-def _fits(reading: Reading, words: int, letters: int) -> bool:
-    """Whether it keeps all limits as it is, as nearly every document does."""
-    for page in reading.pages:
+def _fits(pages: Iterable[Page], words: int, letters: int) -> bool:
+    """Whether they keep all limits as they are, as those of nearly every document do."""
+    for page in pages:
         for line in page.lines:
             count, length = len(line.words), len(line.text)
             if not count or count > LINE_WORDS or length > LINE_LETTERS:

@@ -33,6 +33,10 @@ class Evidence:
     """From 1."""
     box: Box
 
+    def as_json(self) -> dict[str, Any]:
+        """For a checkpoint or an answer."""
+        return {"page": self.page, "box": _box_as_json(self.box)}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldValue:
@@ -92,7 +96,7 @@ class FieldValue:
             "value": self.value,
             "raw": self.raw,
             "confidence": round(self.confidence, 4),
-            "evidence": [{"page": found.page, "box": _box_as_json(found.box)} for found in self.evidence],
+            "evidence": [found.as_json() for found in self.evidence],
             "passed": list(self.passed),
             "failed": list(self.failed),
             "reader": self.reader.value,

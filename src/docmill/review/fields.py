@@ -1,13 +1,15 @@
 """An extraction as the rows that reviewers see: one per field and per cell of a table. Pure.
 
-A row is known by its path: `total`, or `line_items[2].amount`, rows counted from 0. Between processes rows travel as
-plain lists, in the order of the columns they are written to.
+A row is known by its path: `total`, or `line_items[2].amount`, rows counted from 0. Between processes rows travel
+as one text of JSON: lists, in the order of the columns they are written to.
 """
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Self
+
+import orjson
 
 from docmill.extraction.checks import REQUIRED
 from docmill.extraction.result import Extraction, FieldValue
@@ -80,9 +82,14 @@ class Found:
     value: float
 
     def as_json(self) -> dict[str, Any]:
-        """For the result of a step."""
+        """For the result of a step. The rows are one text, which nobody on their way to the database takes apart."""
+        rows = [row.packed() for row in self.rows]
+        text = orjson.dumps(rows).decode()
         return {
-            "fields": [row.packed() for row in self.rows],
+            # A NUL in it would not be noticed, and databases refuse it: as a list it is, with the error that says so.
+            "fields": rows if "\\u0000" in text else text,
+            "fields_total": len(rows),
+            "fields_to_review": sum(row.needs_review for row in self.rows),
             "cut": list(self.cut),
             "complexity": round(self.complexity, 4),
             "value": round(self.value, 4),
@@ -114,7 +121,7 @@ def _scalars(extraction: Extraction, schema: FieldSchema | None) -> Iterator[Fie
     for name, found in extraction.fields.items():
         field = None if schema is None else schema.fields.get(name)
         threshold, required = (THRESHOLD, False) if field is None else (field.threshold, field.required)
-        yield _row(name, position, found, threshold=threshold, required=required)
+        yield _row((name, None, ""), position, found, threshold=threshold, required=required)
         position += 1
     for name in () if schema is None else schema.required:
         if name not in extraction.fields and not extraction.rows.get(name):
@@ -156,15 +163,17 @@ def _cells(
         field = None if known is None else known.columns.get(column)
         threshold = THRESHOLD if field is None else field.threshold
         required = field is not None and field.required
-        yield _row(f"{table}[{number}].{column}", place, found, threshold=threshold, required=required)
+        yield _row((table, number, column), place, found, threshold=threshold, required=required)
 
 
-def _row(path: str, position: int, found: FieldValue, *, threshold: float, required: bool) -> FieldRow:
-    name, row_index, column = parse_path(path)
+def _row(
+    at: tuple[str, int | None, str], position: int, found: FieldValue, *, threshold: float, required: bool
+) -> FieldRow:
+    name, row_index, column = at
     value = found.value[:_MOST_TEXT]
     confidence = round(found.confidence, 4)
     return FieldRow(
-        path=path,
+        path=name if row_index is None else f"{name}[{row_index}].{column}",
         position=position,
         name=name,
         row_index=row_index,
@@ -187,14 +196,13 @@ def _row(path: str, position: int, found: FieldValue, *, threshold: float, requi
 
 def details_of(found: FieldValue) -> dict[str, Any]:
     """What speaks for and against a value, as it is kept with it."""
-    told = found.as_json()
     return {
         "raw": found.raw[:_MOST_TEXT],
-        "evidence": told["evidence"][:_MOST_BOXES],
-        "passed": told["passed"],
-        "failed": told["failed"],
-        "alternatives": told["alternatives"][:_MOST_OTHERS],
-        "reader": told["reader"],
+        "evidence": [each.as_json() for each in found.evidence[:_MOST_BOXES]],
+        "passed": list(found.passed),
+        "failed": list(found.failed),
+        "alternatives": list(found.alternatives[:_MOST_OTHERS]),
+        "reader": found.reader.value,
     }
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import orjson
 from sqlalchemy import Row, bindparam, delete, func, insert, select, text, update
@@ -95,9 +95,36 @@ def _unpacking(kind: str) -> Any:
 _INSERT_FIELDS = {kind: _unpacking(kind) for kind in ("sqlite", "postgresql")}
 
 
-def insert_fields(db: Executes, kind: str, org_id: str, item_id: str, rows: Sequence[Sequence[Any]]) -> None:
-    """Store the packed rows of an item that has none."""
-    db.execute(_INSERT_FIELDS[kind], {"org": org_id, "item": item_id, "rows": orjson.dumps(rows).decode()})
+class Packed(NamedTuple):
+    """Rows of an item as one text, and how many they are."""
+
+    text: str
+    total: int
+    to_review: int
+
+    @classmethod
+    def of(cls, rows: Sequence[FieldRow]) -> Self:
+        """Records, packed."""
+        text = orjson.dumps([row.packed() for row in rows]).decode()
+        return cls(text, len(rows), sum(row.needs_review for row in rows))
+
+    @classmethod
+    def told(cls, told: Mapping[str, Any]) -> Self:
+        """As the result of a step has them; in one of an earlier release they are a list."""
+        rows = told["fields"]
+        if isinstance(rows, str):
+            return cls(rows, told["fields_total"], told["fields_to_review"])
+        return cls.of([FieldRow.unpacked(row) for row in rows])
+
+    def rows(self) -> list[FieldRow]:
+        """The records."""
+        return [FieldRow.unpacked(row) for row in orjson.loads(self.text)]
+
+
+def insert_fields(db: Executes, kind: str, org_id: str, item_id: str, rows: Packed) -> None:
+    """Store rows of an item."""
+    if rows.total:
+        db.execute(_INSERT_FIELDS[kind], {"org": org_id, "item": item_id, "rows": rows.text})
 
 
 def fields_of(db: Executes, item_id: str) -> list[FieldRow]:
@@ -131,7 +158,7 @@ def review(
         _STANDS,
         {"org": org_id, "document": document_id, "schema": result["schema"], "default": told["sla"]},
     ).one()
-    packed, locked = told["fields"], result["locked"]
+    packed, locked = Packed.told(told), result["locked"]
     facts = {
         "job_id": job_id,
         "schema_name": result["schema"],
@@ -147,20 +174,19 @@ def review(
     }
     if stands.latest is None:
         if locked:
-            packed = [row.packed() for row in with_locks([FieldRow.unpacked(row) for row in packed], locked)]
+            packed = Packed.of(with_locks(packed.rows(), locked))
         _open(db, kind, org_id, document_id, 1, facts, packed, told, stands.sla, now)
         return
     item = db.execute(HOLD_ITEM, {"item": stands.latest}).one()
     before = fields_of(db, item.id)
-    found = [FieldRow.unpacked(row) for row in packed]
+    found = packed.rows()
     rows = merged(before, found)
     if not ReviewStatus(item.status).decided:
         _refresh(db, kind, item, facts, rows)
     elif agrees(before, found):
         _note_proposals(db, item.id, before, rows)
     else:
-        again = [row.packed() for row in rows]
-        _open(db, kind, org_id, document_id, item.round + 1, facts, again, told, stands.sla, now)
+        _open(db, kind, org_id, document_id, item.round + 1, facts, Packed.of(rows), told, stands.sla, now)
 
 
 def _open(
@@ -170,13 +196,12 @@ def _open(
     document_id: str,
     number: int,
     facts: Mapping[str, Any],
-    rows: Sequence[Sequence[Any]],
+    rows: Packed,
     told: Mapping[str, Any],
     sla_seconds: int,
     now: datetime,
 ) -> None:
-    to_review = sum(row[_NEEDS] for row in rows)
-    automatic = bool(told["auto_approve"]) and not to_review
+    automatic = bool(told["auto_approve"]) and not rows.to_review
     sla = timedelta(seconds=sla_seconds) if sla_seconds else None
     item_id = following_id(document_id, "review", number)
     db.execute(
@@ -192,8 +217,8 @@ def _open(
             "assigned_to": least_loaded(db, org_id) if told["assign"] and not automatic else "",
             "claimed_by": "",
             **_ranked(facts, now, sla),
-            "fields_total": len(rows),
-            "fields_to_review": to_review,
+            "fields_total": rows.total,
+            "fields_to_review": rows.to_review,
             **deadlines(now, sla, done=automatic),
             "created_at": now,
             "decided_at": now if automatic else None,
@@ -201,8 +226,7 @@ def _open(
             "automatic": automatic,
         },
     )
-    if rows:
-        insert_fields(db, kind, org_id, item_id, rows)
+    insert_fields(db, kind, org_id, item_id, rows)
 
 
 def deadlines(now: datetime, sla: timedelta | None, *, done: bool = False) -> dict[str, Any]:
@@ -226,11 +250,11 @@ def _refresh(db: Executes, kind: str, item: Row[Any], facts: Mapping[str, Any], 
     ranked = _ranked(facts, item.created_at, sla)
     if item.queue_class < 0:
         ranked |= {"queue_class": item.queue_class, "place": -ranked["standing"]}
-    counts = {"fields_total": len(rows), "fields_to_review": sum(row.needs_review for row in rows)}
+    packed = Packed.of(rows)
+    counts = {"fields_total": packed.total, "fields_to_review": packed.to_review}
     db.execute(_REFRESH, {"the_id": item.id, **facts, **ranked, **counts})
     db.execute(_FORGET_FIELDS, {"item": item.id})
-    if rows:
-        insert_fields(db, kind, item.org_id, item.id, [row.packed() for row in rows])
+    insert_fields(db, kind, item.org_id, item.id, packed)
 
 
 def _note_proposals(db: Executes, item_id: str, before: Sequence[FieldRow], after: Sequence[FieldRow]) -> None:
@@ -250,6 +274,3 @@ def _note_proposals(db: Executes, item_id: str, before: Sequence[FieldRow], afte
     ]
     if changed:
         db.execute(_PROPOSE, changed)
-
-
-_NEEDS = COLUMNS.index("needs_review")

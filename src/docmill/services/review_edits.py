@@ -19,7 +19,7 @@ from docmill.review.editing import Change, Editor, applied, rechecked
 from docmill.review.fields import FieldRow
 from docmill.review.merging import locks_of
 from docmill.review.recording import ITEM
-from docmill.review.rows import fields_of, insert_fields
+from docmill.review.rows import Packed, fields_of, insert_fields
 from docmill.services.review_base import ReviewBase
 from docmill.services.review_views import FieldChange, ItemSummary, field_change, history_query
 
@@ -194,9 +194,8 @@ def _store(connection: Connection, item: Row[Any], before: Sequence[FieldRow], a
     changed = [row for row in after if row.path in held and row != held[row.path]]
     if changed:
         connection.execute(_UPDATE_FIELD, [_values(item.id, row) for row in changed])
-    new = [row.packed() for row in after if row.path not in held]
-    if new:
-        insert_fields(connection, connection.dialect.name, item.org_id, item.id, new)
+    new = Packed.of([row for row in after if row.path not in held])
+    insert_fields(connection, connection.dialect.name, item.org_id, item.id, new)
     gone = held.keys() - {row.path for row in after}
     if gone:
         connection.execute(_DELETE_FIELD, [{"the_item": item.id, "the_path": path} for path in sorted(gone)])

@@ -47,11 +47,16 @@ class Ranker:
     trees: Trees | None = None
 
     def scores(self, rows: Sequence[Features]) -> Floats:
-        """One number per row; greater is better."""
-        linear = np.array([_weighed(self.weights, row) for row in rows])
-        if self.trees is None or not rows:
-            return linear
-        return np.asarray(linear + self.trees.score(table(rows, self.trees.names)))
+        """One number per row; greater is better. A row that comes again, as the same object, is weighed once."""
+        known = {id(row): row for row in rows}
+        different = rows if len(known) == len(rows) else list(known.values())
+        made = np.array([_weighed(self.weights, row) for row in different])
+        if self.trees is not None and different:
+            made = np.asarray(made + self.trees.score(table(different, self.trees.names)))
+        if different is rows:
+            return made
+        places = {key: place for place, key in enumerate(known)}
+        return made[[places[id(row)] for row in rows]]
 
     def choose(self, candidates: Sequence[Candidate], absent: Features = NONE) -> Choice:
         """The value that is most probable; candidates with one value speak for each other."""

@@ -63,6 +63,8 @@ def looks_of(paper: Paper, items: Items, money: Sequence[Money]) -> list[Look]:
     counts = Counter(abs(each.number.value) for each in money)
     largest = max((abs(each.number.value) for each in money if not each.in_items), default=Decimal(0))
     first = min(items.rows, default=0)
+    # The amounts of a long table look alike: what is alike is one object, and is weighed once.
+    alike: dict[tuple[float, ...], Mapping[str, float]] = {}
     found = []
     for each in money:
         number = each.number
@@ -81,26 +83,23 @@ def looks_of(paper: Paper, items: Items, money: Sequence[Money]) -> list[Look]:
             "large_type": min(number.cell.height / paper.sheet.height, 2.5) - 1.0,
             "total_label": each.means.get("total", 0.0),
         }
-        found.append(Look(each, money_text(number.value), float(counts[value]), features))
+        shared = alike.setdefault(tuple(features.values()), features)
+        found.append(Look(each, money_text(number.value), float(counts[value]), shared))
     return found
 
 
 def options(looks: Sequence[Look], field: str) -> list[Option]:
     """Candidates of one field."""
     meaning = MEANING[field]
+    alike: dict[tuple[int, float, float], Mapping[str, float]] = {}
     found = []
     for each, value, repeats, shared in looks:
         number = each.number
         own = each.means.get(meaning, 0.0)
         rival = max([sure for name, sure in each.means.items() if name != meaning], default=0.0)
-        features = {
-            "label": own,
-            "label_strong": float(own >= 0.75),
-            "rival": rival,
-            "rival_stronger": float(rival > own),
-            **shared,
-        }
-        features["prior"] = prior(field, features)
+        key = (id(shared), own, rival)
+        if (features := alike.get(key)) is None:
+            features = alike[key] = _features(field, own, rival, shared)
         found.append(
             Option(
                 value=value,
@@ -113,6 +112,18 @@ def options(looks: Sequence[Look], field: str) -> list[Option]:
             )
         )
     return found
+
+
+def _features(field: str, own: float, rival: float, shared: Mapping[str, float]) -> Mapping[str, float]:
+    features = {
+        "label": own,
+        "label_strong": float(own >= 0.75),
+        "rival": rival,
+        "rival_stronger": float(rival > own),
+        **shared,
+    }
+    features["prior"] = prior(field, features)
+    return features
 
 
 def choose(

@@ -89,6 +89,8 @@ def _by_product(found: dict[str, Number], numbers: Sequence[Number]) -> None:
 def _apart(number: Number) -> bool:
     """Whether a number stands on its own in its cell, or at its end, and not within words."""
     text = number.cell.text
+    if number.end - number.start == len(text):
+        return True
     rest = text[: number.start] + text[number.end :]
     letters = sum(map(str.isalpha, rest))
     return letters <= 6 or (number.money and number.end >= len(text) - 1 and letters <= 12)

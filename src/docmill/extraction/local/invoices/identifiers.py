@@ -92,6 +92,8 @@ def _places(paper: Paper) -> Iterator[tuple[Cell, tuple[Token, ...], str, list[L
 
 def _open(paper: Paper, cell: Cell, last: Token) -> float:
     """Whether words follow that may belong to it: `210111 mit LV vom 30.05.2026`. One word before a date does not."""
+    if last is cell.tokens[-1]:
+        return 0.0
     place = cell.tokens.index(last) + 1
     start = sum(len(token.text) + 1 for token in cell.tokens[:place])
     end = min((span.start for span in paper.dates_of.get(id(cell), ()) if span.start >= start), default=len(cell.text))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice, pairwise
 from operator import attrgetter
+from typing import NamedTuple
 
 from docmill.documents.reading import Reading
 from docmill.extraction.local.candidates import Candidate
@@ -34,9 +35,8 @@ class Option(Candidate):
         return evidence_of(self.tokens, self.page)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Label:
-    """Text that may say what a value beside it means."""
+class Label(NamedTuple):
+    """Text that may say what a value beside it means. A tuple: every number of a long table has some."""
 
     text: str
     """Plain."""
@@ -117,8 +117,14 @@ class Paper:
         elif first and any(map(str.isalpha, cell.text[:first])):
             found.append(Label(text=plain(cell.text[:start]), weight=0.6))
         passed = 0
-        shared = not found and any(self.is_money(other) for other in self.sheet.after(cell)[:1])
-        for other in self.sheet.before(cell):
+        row = self.sheet.rows[cell.row]
+        shared = False
+        if not found:
+            after = next((other for other in row if other.left > cell.left), None)
+            shared = after is not None and self.is_money(after)
+        for other in reversed(row):
+            if other.left >= cell.left:
+                continue
             if self.is_value(other):
                 passed += 1
             elif other.worded:
@@ -128,11 +134,12 @@ class Paper:
                     if not passed and (wide := self._wrapped(other)):
                         found.append(Label(text=wide, weight=0.7))
                 break
-        after = cell.text[end:].strip()
-        if dated:
-            after = _SENTENCE.split(after, maxsplit=1)[0].strip(" ,.;")
-        if (dated or not found) and after and any(map(str.isalpha, after)):
-            found.append(Label(text=plain(after[:40]), weight=0.6))
+        if dated or not found:
+            rest = cell.text[end:].strip()
+            if dated:
+                rest = _SENTENCE.split(rest, maxsplit=1)[0].strip(" ,.;")
+            if any(map(str.isalpha, rest)):
+                found.append(Label(text=plain(rest[:40]), weight=0.6))
         found += self._over(cell, start, end, shared)
         return found
 

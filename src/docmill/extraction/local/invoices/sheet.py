@@ -5,11 +5,12 @@ The lines of a reading are taken apart and put together anew: some readers deliv
 others every word.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf
 from statistics import median
+from typing import NamedTuple
 
 from docmill.documents.reading import Box, Reading, TextSource, Word
 from docmill.extraction.local.invoices.wording import plain
@@ -23,9 +24,8 @@ WORD_GAP = 0.6
 """Heights of a line: pieces of text closer than this are one."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Token:
-    """One word, in widths of the page."""
+class Token(NamedTuple):
+    """One word, in widths of the page. A tuple: a document has thousands."""
 
     text: str
     left: float
@@ -176,8 +176,10 @@ def sheet_of(reading: Reading) -> Sheet:
     )
 
 
-def evidence_of(tokens: Iterable[Token], page: int) -> tuple[Evidence, ...]:
+def evidence_of(tokens: Sequence[Token], page: int) -> tuple[Evidence, ...]:
     """Where these words stand: one box around them per row they fill."""
+    if len(tokens) == 1:
+        return (Evidence(page=page, box=tokens[0].box),)
     lines: list[list[Token]] = []
     for token in tokens:
         if lines and abs(token.middle - lines[-1][-1].middle) < token.height * 0.7:
@@ -230,8 +232,10 @@ def _rows(runs: Sequence[tuple[Token, ...]]) -> list[list[tuple[Token, ...]]]:
     for run in sorted(runs, key=lambda run: (run[0].middle, run[0].left)):
         best: _Row | None = None
         closest = 0.0
+        middle, height = run[0].middle, run[0].height
         for row in rows[-6:]:
-            if not row.reaches(run[0]):
+            reach = _APART * (row.tallest if row.tallest > height else height)
+            if not row.highest - reach <= middle <= row.lowest + reach:
                 continue
             near = row.runs[0] if len(row.runs) == 1 else _nearest(row.runs, run)
             share = _shared_height(near[-1] if near[0].left < run[0].left else near[0], run[0])
@@ -249,26 +253,24 @@ def _rows(runs: Sequence[tuple[Token, ...]]) -> list[list[tuple[Token, ...]]]:
 
 
 class _Row:
-    """Runs side by side, and between which heights their ends stand: most runs are far from most rows."""
+    """Runs side by side, and between which heights their ends stand: most runs are far from most rows, and share none.
 
-    __slots__ = ("_highest", "_lowest", "_tallest", "runs")
+    Those heights are looked at for every run, so they are no properties.
+    """
+
+    __slots__ = ("highest", "lowest", "runs", "tallest")
 
     def __init__(self, run: tuple[Token, ...]) -> None:
         self.runs: list[tuple[Token, ...]] = []
-        self._highest, self._lowest, self._tallest = inf, -inf, 0.0
+        self.highest, self.lowest, self.tallest = inf, -inf, 0.0
         self.add(run)
 
     def add(self, run: tuple[Token, ...]) -> None:
         self.runs.append(run)
         for token in (run[0], run[-1]):
-            self._highest = min(self._highest, token.middle)
-            self._lowest = max(self._lowest, token.middle)
-            self._tallest = max(self._tallest, token.height)
-
-    def reaches(self, token: Token) -> bool:
-        """Whether any of its ends may share a height with a token; no is sure."""
-        reach = _APART * max(self._tallest, token.height)
-        return self._highest - reach <= token.middle <= self._lowest + reach
+            self.highest = min(self.highest, token.middle)
+            self.lowest = max(self.lowest, token.middle)
+            self.tallest = max(self.tallest, token.height)
 
 
 def _nearest(row: list[tuple[Token, ...]], run: tuple[Token, ...]) -> tuple[Token, ...]:

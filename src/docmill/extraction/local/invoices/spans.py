@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal
 from functools import cached_property
@@ -28,15 +28,16 @@ class Number:
     decimals: int
     currency: str | None = None
     percent: bool = False
+    money: bool = field(init=False)
+    """Whether it is written as amounts are: with cents, or beside a currency."""
+
+    def __post_init__(self) -> None:
+        money = not self.percent and (self.currency is not None or self.decimals == _CENTS)
+        object.__setattr__(self, "money", money)
 
     @property
     def text(self) -> str:
         return self.cell.text[self.start : self.end].strip()
-
-    @property
-    def money(self) -> bool:
-        """Whether it is written as amounts are: with cents, or beside a currency."""
-        return not self.percent and (self.currency is not None or self.decimals == _CENTS)
 
     @cached_property
     def tokens(self) -> tuple[Token, ...]:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import combinations
 
 from docmill.extraction.local.invoices.paper import Paper
@@ -68,7 +68,7 @@ class Table:
     last: int
     """Number of the row after the last."""
 
-    @property
+    @cached_property
     def kinds(self) -> frozenset[str]:
         return frozenset(column.kind for column in self.columns)
 
