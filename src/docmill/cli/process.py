@@ -48,6 +48,7 @@ def process(
     from docmill.extraction.models import fingerprint
     from docmill.outputs.files import make_sure_of
     from docmill.services.ordering import order_of, processing_template
+    from docmill.steps import document_children
     from docmill.workers.process import alongside
 
     if not paths:
@@ -73,7 +74,8 @@ def process(
         if not inputs and not json:
             print("No files were found there. Hidden files are passed over unless they are named.", file=sys.stderr)
             return 0
-        processing = installation.processing
+        worker, processing = installation.worker(), installation.processing
+        worker.warm(document_children.warm, len(inputs))
         run_id = processing.by(acting).open_run(named, order)
         done = 0
 
@@ -83,8 +85,8 @@ def process(
             watch(progress)
 
         try:
-            with progress_shown(quiet=json) as watch, alongside(installation.worker()) as worker:
-                entries = processing.run(run_id, inputs, order, template.id, watch=note, check=worker.check)
+            with progress_shown(quiet=json) as watch, alongside(worker) as working:
+                entries = processing.run(run_id, inputs, order, template.id, watch=note, check=working.check)
         except KeyboardInterrupt:
             told = f"{done} of {counted(len(inputs), 'document')}"
             print(f"Interrupted: {told} done. The same command goes on from here.", file=sys.stderr)

@@ -174,16 +174,22 @@ class Children:
 
     async def run(self, function: Callable[..., Any], arguments: tuple[object, ...], timeout: float) -> Any:
         """Run the function in a child; raises what it raised, or ChildDied."""
-        if "<locals>" in function.__qualname__ or function.__name__ == "<lambda>":
-            raise PermanentError(f"{function.__qualname__} cannot run in a child: name a function at module level.")
-        message = pickle.dumps((function.__module__, function.__qualname__, arguments))
-        if self._threads is None:
-            self._threads = ThreadPoolExecutor(self._settings.count, thread_name_prefix="docmill-child")
-        answer = await asyncio.get_running_loop().run_in_executor(self._threads, self._call, message, timeout)
+        message = _task(function, arguments)
+        answer = await asyncio.get_running_loop().run_in_executor(self._pool(), self._call, message, timeout)
         good, value = pickle.loads(answer)
         if good:
             return value
         raise value
+
+    def warm(self, function: Callable[[], object], count: int, timeout: float = 60.0) -> None:
+        """Start so many children, as far as there may be, and have each import what it will need; nobody waits."""
+        for _ in range(min(count, self._settings.count)):
+            self._pool().submit(self._call, _task(function, ()), timeout)
+
+    def _pool(self) -> ThreadPoolExecutor:
+        if self._threads is None:
+            self._threads = ThreadPoolExecutor(self._settings.count, thread_name_prefix="docmill-child")
+        return self._threads
 
     def _call(self, message: bytes, timeout: float) -> bytes:
         child = self._take()
@@ -222,6 +228,12 @@ class Children:
         while not self._idle.empty():
             self._idle.get().close()
         self._watchdog.close()
+
+
+def _task(function: Callable[..., Any], arguments: tuple[object, ...]) -> bytes:
+    if "<locals>" in function.__qualname__ or function.__name__ == "<lambda>":
+        raise PermanentError(f"{function.__qualname__} cannot run in a child: name a function at module level.")
+    return pickle.dumps((function.__module__, function.__qualname__, arguments))
 
 
 def write_message(stream: BinaryIO | Any, message: bytes) -> None:

@@ -134,6 +134,7 @@ class Worker:
         self._settings = settings
         self._resolver = resolver
         self._slots = Slots(settings.pools)
+        self._children = Children(settings.children)
         self._stop: asyncio.Event | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._failure: BaseException | None = None
@@ -144,6 +145,10 @@ class Worker:
     def use(self) -> list[PoolUse]:
         """The pools as they are now."""
         return self._slots.use()
+
+    def warm(self, function: Callable[[], object], count: int) -> None:
+        """Start so many children before there is work for them; each calls what imports all that it will need."""
+        self._children.warm(function, count)
 
     def stop(self) -> None:
         """Drain and end."""
@@ -161,6 +166,7 @@ class Worker:
         self._loop = asyncio.get_running_loop()
         self._stop = asyncio.Event()
         if self._stop_asked:
+            self._children.close()
             return
         settings, slots = self._settings, self._slots
         database = self._database.as_engine()
@@ -175,14 +181,13 @@ class Worker:
             patience=settings.read_patience,
             database_answers=lambda: lease.holds,
         )
-        children = Children(settings.children)
         inflight = Inflight(on_lost=lambda keys: runner.drop(keys))
         runner = Runner(
             registry=self._registry,
             loader=loader,
             slots=slots,
             inflight=inflight,
-            children=children,
+            children=self._children,
             lease=lease,
             tokens=Tokens(await asyncio.to_thread(self._secret)),
             models=self._models,
@@ -246,7 +251,7 @@ class Worker:
             pulse.stop()
             bell.close()
             loader.close()
-            children.close()
+            self._children.close()
             lock.drop()
         if self._failure is not None:
             raise self._failure

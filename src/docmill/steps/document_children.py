@@ -45,6 +45,17 @@ def unpack(data: bytes) -> Any:
     return orjson.loads(zlib.decompress(data))
 
 
+def warm() -> None:
+    """Import what most documents need, before the first of them is there."""
+    from docmill.documents import parsing
+    from docmill.extraction import extracting
+    from docmill.extraction.local import invoices
+    from docmill.outputs import writing
+    from docmill.review import fields
+
+    del parsing, extracting, invoices, writing, fields
+
+
 def begin(path: str, limits: Limits, workshop: Workshop) -> dict[str, Any]:
     """Everything but OCR: the whole reading, or an outline and the numbers of the pages that are still to be read."""
     from docmill.documents import parsing

@@ -46,6 +46,21 @@ def waiting(sign: str) -> None:
     signal.pause()
 
 
+_LOADED: list[int] = []
+
+
+def load() -> None:
+    _LOADED.append(os.getpid())
+
+
+def failing() -> None:
+    raise ERRORS["conflict"]
+
+
+def loaded() -> list[int]:
+    return _LOADED
+
+
 def same(one: DocmillError, other: DocmillError) -> bool:
     return (type(one), one.args, one.__dict__) == (type(other), other.args, other.__dict__)
 
@@ -54,7 +69,7 @@ def same(one: DocmillError, other: DocmillError) -> bool:
 def children(monkeypatch: pytest.MonkeyPatch) -> Iterator[Children]:
     # A child imports the function by its module's name, so this module must be found under it.
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
-    for function in (raising, burning, waiting):
+    for function in (raising, burning, waiting, load, failing, loaded):
         monkeypatch.setattr(function, "__module__", Path(__file__).stem)
     made = Children(ChildSettings(count=2, cpu_seconds=2))
     yield made
@@ -77,6 +92,18 @@ def test_the_cpu_limit_is_of_a_task_not_of_all_that_a_child_has_done(children: C
         return {await children.run(burning, (used,), 60.0) for used in (1.6, 3.2, 4.8)}
 
     assert len(asyncio.run(thrice())) == 1
+
+
+def test_children_that_were_warmed_have_loaded_before_their_first_task(children: Children) -> None:
+    children.warm(load, 5)
+    seen = asyncio.run(children.run(loaded, (), 60.0))
+    assert seen
+    assert len(set(seen)) == 1
+
+
+def test_what_fails_while_a_child_warms_up_does_not_concern_its_tasks(children: Children) -> None:
+    children.warm(failing, 1)
+    assert asyncio.run(children.run(loaded, (), 60.0)) == []
 
 
 def test_closing_ends_a_child_at_work(children: Children, tmp_path: Path) -> None:
