@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from docmill.extraction.local.invoices.items import Items
 from docmill.extraction.local.invoices.paper import Label, Option, Paper, meanings
@@ -19,11 +20,18 @@ _IDENTIFIER = re.compile(r"[A-Za-z0-9][\w./\\#&-]*")
 
 
 def options(paper: Paper, items: Items) -> list[Option]:
-    """Candidates: every word with a digit that is neither an amount nor a date."""
+    """Candidates: every word with a digit that is neither an amount nor a date, nor stands in a row that was sold.
+
+    Rows are known to be such when their amounts make a printed sum; a long invoice has hundreds of words in them.
+    """
     places = list(_places(paper))
-    counts = Counter(value for _, _, value, _ in places)
+    counts = Counter(place.value for place in places)
+    sold = {row for item in items.items for row in item.rows} if items.adds_up else set()
     found = []
-    for cell, tokens, value, labels in places:
+    for cell, start, end, tokens, value, head in places:
+        if cell.row in sold:
+            continue
+        labels = _labels(paper, cell, start, end, head)
         means = meanings(NUMBER_LABELS, labels)
         own = means.get("number", 0.0)
         rival = max((sure for name, sure in means.items() if name != "number"), default=0.0)
@@ -60,7 +68,19 @@ def options(paper: Paper, items: Items) -> list[Option]:
     return found
 
 
-def _places(paper: Paper) -> Iterator[tuple[Cell, tuple[Token, ...], str, list[Label]]]:
+class _Place(NamedTuple):
+    """Where something that looks like a number of something stands."""
+
+    cell: Cell
+    start: int
+    end: int
+    tokens: tuple[Token, ...]
+    value: str
+    head: str
+    """What is glued to its front: `Nr.:4711`."""
+
+
+def _places(paper: Paper) -> Iterator[_Place]:
     for cell in paper.sheet.cells:
         if not any(map(str.isdigit, cell.text)):
             continue
@@ -87,7 +107,7 @@ def _places(paper: Paper) -> Iterator[tuple[Cell, tuple[Token, ...], str, list[L
                 text, tokens = text + follower.text, (token, follower)
             if not any(map(str.isdigit, text)) or not _IDENTIFIER.fullmatch(text) or len(text) > 40:
                 continue
-            yield cell, tokens, text, _labels(paper, cell, start, end, head)
+            yield _Place(cell, start, end, tokens, text, head)
 
 
 def _open(paper: Paper, cell: Cell, last: Token) -> float:
