@@ -69,7 +69,7 @@ class Outside:
         }
 
     def receive(self, run: StepRun, **changes: object) -> CallbackAnswer:
-        return self.callbacks.receive(self.payload(run, **changes))
+        return self.callbacks.receive(self.payload(run, **changes), now=datetime.now(UTC))
 
     def status(self, run: StepRun) -> str:
         return self.world.statuses(run.job.id)[run.step.step_key]

@@ -310,7 +310,7 @@ def test_the_token_and_refused_data_are_not_stored(out: Outside) -> None:
 
 def test_stored_callbacks_can_be_listed(out: Outside) -> None:
     run = out.one()
-    out.callbacks.receive(out.payload(run), headers={"Webhook-Id": "msg_1"})
+    out.callbacks.receive(out.payload(run), now=datetime.now(UTC), headers={"Webhook-Id": "msg_1"})
     out.receive(run)
     found = out.callbacks.list(run.job.id.upper())
     assert [(view.message_id, view.step_key, view.outcome) for view in found] == [
@@ -449,23 +449,34 @@ def test_the_callback_of_an_executor_with_a_secret_must_be_signed(out: Outside) 
     ]
     for headers in bad:
         with pytest.raises(SignatureInvalid):
-            out.callbacks.receive(body, headers=headers)
+            out.callbacks.receive(body, now=now, headers=headers)
     assert (out.outcomes(), out.status(run)) == ([], "WAITING")
     good = signed_headers(KEY, message_id="msg_7", body=body, now=now)
-    assert out.callbacks.receive(body, headers=good).outcome is Outcome.APPLIED
-    assert out.callbacks.receive(body, headers=good).outcome is Outcome.DUPLICATE
+    assert out.callbacks.receive(body, now=now, headers=good).outcome is Outcome.APPLIED
+    assert out.callbacks.receive(body, now=now, headers=good).outcome is Outcome.DUPLICATE
     assert [row["message_id"] for row in out.stored()] == ["msg_7", "msg_7"]
+
+
+def test_a_callback_is_judged_and_stored_by_the_time_it_is_told(out: Outside) -> None:
+    run = signing_step(out)
+    body = body_of(out, run)
+    then = datetime(2021, 2, 3, 4, 5, 6, tzinfo=UTC)
+    headers = signed_headers(KEY, message_id="msg_7", body=body, now=then)
+    with pytest.raises(SignatureInvalid):
+        out.callbacks.receive(body, now=then + timedelta(minutes=6), headers=headers)
+    assert out.callbacks.receive(body, now=then, headers=headers).outcome is Outcome.APPLIED
+    assert [view.received_at for view in out.callbacks.list(run.job.id)] == [then]
 
 
 def test_the_callback_of_an_executor_without_a_secret_need_not_be_signed(out: Outside) -> None:
     run = signing_step(out, "trusting")
-    assert out.callbacks.receive(body_of(out, run)).outcome is Outcome.APPLIED
+    assert out.callbacks.receive(body_of(out, run), now=datetime.now(UTC)).outcome is Outcome.APPLIED
 
 
 def test_naming_another_executor_does_not_help(out: Outside) -> None:
     run = signing_step(out)
     with pytest.raises(SignatureInvalid):
-        out.callbacks.receive(body_of(out, run), executor="trusting")
+        out.callbacks.receive(body_of(out, run), now=datetime.now(UTC), executor="trusting")
 
 
 # Nonsense
@@ -499,7 +510,7 @@ NONSENSE: dict[str, bytes] = {
 @pytest.mark.parametrize("body", NONSENSE.values(), ids=NONSENSE)
 def test_nonsense_is_refused_by_name_and_not_stored(out: Outside, body: bytes) -> None:
     with pytest.raises(CallbackInvalid):
-        out.callbacks.receive(body)
+        out.callbacks.receive(body, now=datetime.now(UTC))
     assert out.outcomes() == []
 
 

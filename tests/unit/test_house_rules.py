@@ -3,6 +3,7 @@
 import ast
 import re
 import tomllib
+from collections.abc import Collection
 from pathlib import Path
 
 import grimp
@@ -59,14 +60,20 @@ def test_names_say_what_lives_in_a_module() -> None:
     assert not vague, f"name these after what they hold: {vague}"
 
 
-def sleeps(module: ast.Module) -> list[int]:
-    """Lines that sleep on the clock: `time.sleep(...)`, or `sleep` taken from `time`."""
+def sleeps(module: ast.Module, clocks: Collection[str] = ("time",)) -> list[int]:
+    """Lines that sleep on the clock: `time.sleep(...)`, or `sleep` taken from `time`.
+
+    To let others go first is not to sleep: `asyncio.sleep(0)`.
+    """
     lines = []
+    yields = set()
     for node in ast.walk(module):
         match node:
-            case ast.Attribute(value=ast.Name(id="time"), attr="sleep"):
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="asyncio"), attr="sleep"), args=[ast.Constant(value=0)]):
+                yields.add(node.func)
+            case ast.Attribute(value=ast.Name(id=name), attr="sleep") if name in clocks and node not in yields:
                 lines.append(node.lineno)
-            case ast.ImportFrom(module="time", names=names) if any(name.name == "sleep" for name in names):
+            case ast.ImportFrom(module=name, names=names) if name in clocks and any(n.name == "sleep" for n in names):
                 lines.append(node.lineno)
     return lines
 
@@ -77,9 +84,80 @@ def test_nothing_sleeps(module: Path) -> None:
     assert not found, f"{place(module)} sleeps in lines {found}: wait on an event, or use docmill.testing.waiting.until"
 
 
-@pytest.mark.parametrize("text", ["import time\ntime.sleep(1)", "from time import sleep", "wait = time.sleep"])
-def test_the_search_for_sleep_finds_it(text: str) -> None:
-    assert sleeps(ast.parse(text))
+@pytest.mark.parametrize("module", TESTS, ids=place)
+def test_no_test_sleeps_on_an_event_loop(module: Path) -> None:
+    found = sleeps(tree(module), ("asyncio",))
+    assert not found, f"{place(module)} sleeps in lines {found}: wait on the event, or use waiting.until_true"
+
+
+@pytest.mark.parametrize("clock", ["time", "asyncio"])
+@pytest.mark.parametrize("text", ["import {0}\n{0}.sleep(1)", "from {0} import sleep", "wait = {0}.sleep"])
+def test_the_search_for_sleep_finds_it(clock: str, text: str) -> None:
+    assert sleeps(ast.parse(text.format(clock)), (clock,))
+
+
+def test_letting_others_go_first_is_not_sleeping() -> None:
+    assert not sleeps(ast.parse("async def wait() -> None:\n    await asyncio.sleep(0)"), ("time", "asyncio"))
+
+
+CLOCKS = {
+    "bootstrap/clock.py": "where commands, requests and wiring take the time",
+    "db/clock.py": "asks the database; SQLite has no other time than the machine's",
+    "ai/clock.py": "asks the database for this very moment, not that of its transaction; on SQLite the machine",
+    "engine/sql/postgres.py": "the moment of a transaction is the database's, asked for with its first statement",
+    "engine/sql/sqlite.py": "the moment of a transaction; SQLite has no other time than the machine's",
+    "engine/lane_a.py": "knows the database's time without asking: the machine's, and how far apart they are",
+    "model/ids.py": "an id of RFC 9562 holds the time it was made at; nothing is decided by it",
+    "outputs/files.py": "compares with the time that the file system of this machine gave a file left behind",
+    "review/queue.py": "the moment and whether anything is due are one way to the server instead of two",
+}
+"""Who looks at a clock, and why it is not told the time. Seconds that pass (`monotonic`) are not a time of day."""
+
+
+def clocks(module: ast.Module) -> list[int]:
+    """Lines that ask what time it is, in Python or in SQL."""
+    lines = []
+    for node in ast.walk(module):
+        match node:
+            case ast.Attribute(value=ast.Name(id="datetime" | "date"), attr="now" | "utcnow" | "today"):
+                lines.append(node.lineno)
+            case ast.Attribute(value=ast.Attribute(attr="datetime" | "date"), attr="now" | "utcnow" | "today"):
+                lines.append(node.lineno)
+            case ast.Attribute(value=ast.Name(id="time"), attr="time" | "time_ns" | "localtime" | "gmtime"):
+                lines.append(node.lineno)
+            case ast.ImportFrom(module="time", names=names) if {name.name for name in names} & {"time", "time_ns"}:
+                lines.append(node.lineno)
+            case ast.Attribute(value=ast.Name(id="func"), attr="now" | "current_timestamp" | "clock_timestamp"):
+                lines.append(node.lineno)
+            case ast.Constant(value=str(text)) if SQL_CLOCK.search(text):
+                lines.append(node.lineno)
+    return lines
+
+
+SQL_CLOCK = re.compile(r"\b(now|clock_timestamp|statement_timestamp)\(\)|\bcurrent_timestamp\b|\('now'", re.IGNORECASE)
+
+
+@pytest.mark.parametrize("module", MODULES, ids=place)
+def test_now_is_a_parameter(module: Path) -> None:
+    found = clocks(tree(module))
+    known = str(module.relative_to(SOURCE)) in CLOCKS
+    assert bool(found) == known, (
+        f"{place(module)} looks at a clock in lines {found}: take `now` as a parameter"
+        if found
+        else f"{place(module)} no longer looks at a clock: take it from CLOCKS"
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("datetime.now(UTC)", "datetime.datetime.now()", "datetime.utcnow()", "date.today()", "f = datetime.now"),
+        *("time.time()", "from time import time", "time.time_ns()", "func.now()", "text('select NOW()')"),
+        *("text('current_timestamp')", "text('select clock_timestamp()')", "text(\"datetime('now')\")"),
+    ],
+)
+def test_the_search_for_clocks_finds_them(text: str) -> None:
+    assert clocks(ast.parse(text))
 
 
 def test_pure_modules_reach_no_database_driver_or_event_loop() -> None:

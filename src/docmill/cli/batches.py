@@ -95,6 +95,7 @@ def list_batches(
     json: Json = False,
 ) -> int:
     """List batches, the newest first."""
+    from docmill.bootstrap.clock import this_moment
     from docmill.cli.batch_text import batch_record, batch_table
     from docmill.cli.opening import opened
 
@@ -103,7 +104,7 @@ def list_batches(
     if json:
         print_json({"batches": [batch_record(batch) for batch in found]})
     elif found:
-        batch_table(found)
+        batch_table(found, this_moment())
         note_page(len(found), limit)
     else:
         print("No batches yet. `docmill batch submit` starts one.", file=sys.stderr)
@@ -113,6 +114,7 @@ def list_batches(
 @app.command
 def show(batch: BatchId, /, *, json: Json = False) -> int:
     """Show how a batch stands, and the first jobs that failed."""
+    from docmill.bootstrap.clock import this_moment
     from docmill.cli.batch_text import batch_record, details
     from docmill.cli.opening import opened
 
@@ -121,7 +123,7 @@ def show(batch: BatchId, /, *, json: Json = False) -> int:
     if json:
         print_json({"batch": batch_record(view)})
     else:
-        details(view)
+        details(view, this_moment())
     return 0
 
 

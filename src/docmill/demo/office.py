@@ -43,11 +43,12 @@ class Delivery:
 
     def __call__(self, body: bytes, headers: Mapping[str, str]) -> object:
         from docmill.bootstrap import open_app
+        from docmill.bootstrap.clock import this_moment
         from docmill.settings import load_settings
 
         if self._callbacks is None:
             self._callbacks = self._stack.enter_context(open_app(load_settings())).callbacks
-        return self._callbacks.receive(body, headers=headers)
+        return self._callbacks.receive(body, now=this_moment(), headers=headers)
 
 
 def main() -> None:

@@ -3,7 +3,6 @@
 import base64
 import hashlib
 import secrets
-import time
 from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
@@ -11,6 +10,8 @@ from typing import Any, Self
 from urllib.parse import parse_qs, urlsplit
 
 import orjson
+
+from docmill.bootstrap.clock import this_moment
 
 CLIENT, SECRET = "docmill", "not a secret"
 
@@ -45,7 +46,7 @@ class StandInProvider:
         """An ID token as it should be, but for what is given otherwise; None leaves a claim out."""
         import jwt
 
-        now = int(time.time())
+        now = int(this_moment().timestamp())
         claims = {"iss": self.issuer, "aud": CLIENT, "iat": now, "exp": now + 300, "nonce": nonce, **self.claims}
         kept = {name: value for name, value in (claims | other).items() if value is not None}
         return jwt.encode(kept, self.key, algorithm="RS256", headers={"kid": self.key_id})
