@@ -9,6 +9,7 @@ import pytest
 from docmill.db.database import Database
 from docmill.testing.world import World, migrate
 from tests.conftest import PostgresCopies
+from tests.contract.desk import Desk
 from tests.contract.post_office import PostOffice
 from tests.contract.served import Served, serving
 from tests.contract.town import Town
@@ -59,6 +60,14 @@ def town(database_url: str) -> Iterator[Town]:
     database = Database(database_url)
     yield Town(database)
     database.close()
+
+
+@pytest.fixture
+def desk(database_url: str, tmp_path: Path) -> Iterator[Desk]:
+    """Review with items to decide on, on each database in turn."""
+    desk = Desk(Database(database_url), tmp_path)
+    yield desk
+    desk.close()
 
 
 @pytest.fixture
