@@ -3,10 +3,10 @@
 import sys
 from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import App, Parameter, validators
+from cyclopts import App, Parameter
 
 from docmill.cli.acting import acting_for
-from docmill.cli.options import Fresh, Json, Limit, Metadata, Statuses, TemplateName, Watch
+from docmill.cli.options import AtMost, Fresh, Json, Limit, Metadata, Statuses, TemplateName, Watch
 from docmill.cli.output import counted, note_page, print_json, print_json_line, record
 from docmill.model.statuses import JobStatus
 
@@ -137,10 +137,7 @@ def results(
     ] = None,
     status: Statuses = (),
     after: Annotated[str | None, Parameter(metavar="JOB", help="Go on after this one: the next page.")] = None,
-    limit: Annotated[
-        int | None,
-        Parameter(metavar="N", help="At most this many; all if not given.", validator=validators.Number(gte=1)),
-    ] = None,
+    limit: AtMost = None,
     json: Json = False,
 ) -> int:
     """Show what became of each job, in the order in which they were given.

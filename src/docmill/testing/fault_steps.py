@@ -39,7 +39,6 @@ PROMPT_TOKENS, ANSWER_TOKENS = 100, 50
 """Of every call of the stand-in model."""
 PRICES = '{"stand-in:model": {"input": "10", "output": "30"}}'
 """As the setting `ai.prices`: each call costs $0.0025."""
-CALL_NANOS = 2_500_000
 
 
 @cache
