@@ -1,7 +1,7 @@
 """The office outside, a process of its own: posts what it is told to post, and answers by callback. Twice, to be sure.
 
-It gets the secret it shares with the installation on stdin and prints its address; it ends when stdin closes. Until
-Docmill has an HTTP endpoint for callbacks, it brings them to the installation that its environment describes.
+It gets the secret it shares with the installation on stdin and prints its address; it ends when stdin closes. It
+needs no server: it brings its callbacks to the installation that its environment describes.
 """
 
 import os
