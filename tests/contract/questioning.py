@@ -1,24 +1,17 @@
 """A plug-in whose steps ask people, and a worker at work on it, for tests."""
 
-import asyncio
 import sys
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 from sqlalchemy import text
 
-import docmill.steps.finish
-import docmill.steps.human
 from docmill.engine.bell import open_bell
-from docmill.engine.lease import LeaseSettings
-from docmill.engine.worker import Worker, WorkerSettings
 from docmill.plugin import (
     ApplyContext,
     FollowUp,
     Issue,
     PermanentError,
-    Registry,
     RetryableError,
     StepContext,
     Wait,
@@ -29,10 +22,10 @@ from docmill.services.issues import Issues, IssueView
 from docmill.services.jobs import Jobs
 from docmill.templates.catalogue import Catalogue
 from docmill.templates.compile import compile_template
+from docmill.testing.serving import serving
 from docmill.testing.waiting import until
 from docmill.testing.world import World
 
-LEASE = LeaseSettings(duration=60.0, heartbeat=0.2, sweep=0.1)
 MISMATCH = Issue(code="total_mismatch", title="The total is not the sum", blocking=True, details={"sum": 110})
 computed: dict[str, int] = {}
 
@@ -212,12 +205,7 @@ steps:
 
 @contextmanager
 def working(world: World) -> Iterator[None]:
-    registry = Registry()
-    for module in (sys.modules[__name__], docmill.steps.finish, docmill.steps.human):
-        registry.add_module(module)
-    worker = Worker(world.database, registry, WorkerSettings(run_dir=world.run_dir, lease=LEASE, drain_seconds=0.2))
-    with ThreadPoolExecutor(1) as thread:
-        end = thread.submit(lambda: asyncio.run(worker.run()))
+    with serving(world.database, world.run_dir, sys.modules[__name__]) as (worker, end):
         try:
             yield
         finally:
