@@ -15,20 +15,6 @@ from docmill.testing.samples import Draft, make_plan
 from docmill.testing.world import World, lease
 
 
-class Bell:
-    """Remembers what was rung."""
-
-    def __init__(self) -> None:
-        self.rung: set[str] = set()
-
-    def ring(self, queues: Any) -> None:
-        self.rung |= set(queues)
-
-    def listen(self, worker_id: str, on_ring: object) -> None: ...
-
-    def close(self) -> None: ...
-
-
 def plan(*, processor: str | None = None, schema: Mapping[str, object] | None = None, attempts: int = 4) -> Plan:
     made = make_plan([Draft(key="check", kind=StepKind.RULE, processor=processor, max_attempts=attempts)])
     first, finish = made.steps

@@ -14,7 +14,7 @@ from docmill.services.batch_views import BatchView
 from docmill.services.batches import Batches
 from docmill.testing.samples import chain
 from docmill.testing.world import World, lease
-from tests.contract.test_services import CountingBell
+from tests.contract.bells import CountingBell
 
 BROKEN = '{"code":"broken","message":"It broke."}'
 

@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from sqlalchemy import Row, select
+from sqlalchemy import Connection, Row, select
 
 from docmill.ai.gateway import Gateway
 from docmill.ai.prices import Price
@@ -20,7 +20,7 @@ from docmill.model.ai import Answer, Caller, ModelCall, Reply, Request
 from docmill.model.ai_errors import (
     ModelUnavailable,
 )
-from docmill.model.errors import DocmillError
+from docmill.model.errors import DatabaseUnavailable, DocmillError
 from docmill.model.ids import DEFAULT_ORG
 from docmill.testing.scripted import Line, Scripted
 from docmill.testing.world import Clock
@@ -57,6 +57,20 @@ class Bench:
         )
         self._gateways.append(made)
         return made
+
+    def lose_the_answer_to(self, number: int) -> None:
+        """Let the commit of this number, from now on and from 1, be done and not be heard of."""
+        commits = iter(range(1, 100))
+        write = self.database.write
+
+        @contextmanager
+        def unheard() -> Iterator[Connection]:
+            with write() as connection:
+                yield connection
+            if next(commits) == number:
+                raise DatabaseUnavailable("The server went away.")
+
+        self.database.write = unheard  # type: ignore[method-assign]
 
     def close(self) -> None:
         for made in self._gateways:

@@ -1,7 +1,5 @@
 """Batches that are cancelled, and what failed in them run again."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from docmill.db.tables import batches as batches_table
@@ -15,19 +13,8 @@ from docmill.services.jobs import Jobs
 from docmill.services.retrying import Retry
 from docmill.testing.samples import Draft, make_plan
 from docmill.testing.world import World
-from tests.contract.batching import batches_of, by_entity, fail, named, some
-from tests.contract.test_services import CountingBell
-
-
-@pytest.fixture
-def bell() -> CountingBell:
-    return CountingBell()
-
-
-@pytest.fixture
-def batches(world: World, bell: CountingBell) -> Iterator[Batches]:
-    with batches_of(world, bell) as opened:
-        yield opened
+from tests.contract.batching import by_entity, fail, named, some
+from tests.contract.bells import CountingBell
 
 
 def test_cancelling_ends_what_runs_and_what_is_held_and_nothing_begins(

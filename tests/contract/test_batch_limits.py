@@ -1,7 +1,5 @@
 """The limit of a batch: raised, lowered, none at all, and never passed."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from docmill.engine.rooms import AT_ONCE, Rooms
@@ -9,19 +7,8 @@ from docmill.engine.sql.rows import WrongCount
 from docmill.model.errors import InvalidInput
 from docmill.services.batches import Batches
 from docmill.testing.world import World
-from tests.contract.batching import batches_of, by_entity, fail, some
-from tests.contract.test_services import CountingBell
-
-
-@pytest.fixture
-def bell() -> CountingBell:
-    return CountingBell()
-
-
-@pytest.fixture
-def batches(world: World, bell: CountingBell) -> Iterator[Batches]:
-    with batches_of(world, bell) as opened:
-        yield opened
+from tests.contract.batching import by_entity, fail, some
+from tests.contract.bells import CountingBell
 
 
 def test_raising_the_limit_lets_more_in_at_once_and_wakes_the_workers(

@@ -1,6 +1,5 @@
 """Batches as people submit and look at them: many jobs in one call, one result of it all; every refusal has a name."""
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from threading import Barrier
@@ -16,19 +15,8 @@ from docmill.services.batches import Batches
 from docmill.services.jobs import Jobs
 from docmill.testing.samples import single_step
 from docmill.testing.world import OTHER_ORG, World
-from tests.contract.batching import batches_of, by_entity, fail, named, some
-from tests.contract.test_services import CountingBell
-
-
-@pytest.fixture
-def bell() -> CountingBell:
-    return CountingBell()
-
-
-@pytest.fixture
-def batches(world: World, bell: CountingBell) -> Iterator[Batches]:
-    with batches_of(world, bell) as opened:
-        yield opened
+from tests.contract.batching import by_entity, fail, named, some
+from tests.contract.bells import CountingBell
 
 
 def test_a_batch_is_one_call_and_begins_with_as_many_jobs_as_its_limit(

@@ -1,6 +1,6 @@
 """What cannot be answered, or not any more, or not like this: every refusal of an issue by its name."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
@@ -19,21 +19,10 @@ from docmill.services.resolving import (
     NotWaiting,
 )
 from docmill.testing.world import OTHER_ORG, World
-from tests.contract.asking import Bell, ask, blocking, plan, step
+from tests.contract.asking import ask, blocking, plan, step
+from tests.contract.bells import CountingBell
 
 TOTAL = {"type": "object", "properties": {"total": {"type": "number"}}, "required": ["total"]}
-
-
-@pytest.fixture
-def bell() -> Bell:
-    return Bell()
-
-
-@pytest.fixture
-def issues(world: World, bell: Bell) -> Iterator[Issues]:
-    issues = Issues(world.database, bell)
-    yield issues
-    issues.close()
 
 
 def test_data_that_does_not_fit_is_refused_with_place_and_rule(world: World, issues: Issues) -> None:
@@ -103,7 +92,7 @@ def test_an_unknown_issue_is_not_found_whatever_is_asked(issues: Issues, issue_i
             ask_for(issue_id)
 
 
-def test_the_issue_of_another_organisation_is_not_found(world: World, bell: Bell, issues: Issues) -> None:
+def test_the_issue_of_another_organisation_is_not_found(world: World, bell: CountingBell, issues: Issues) -> None:
     issue = blocking()
     ask(world, issue)
     theirs = Issues(world.database, bell, OTHER_ORG)

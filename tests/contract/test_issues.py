@@ -1,6 +1,5 @@
 """What a resolution does to the step that waits, and what becomes of issues whose wait is over."""
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
@@ -23,22 +22,11 @@ from docmill.services.resolving import (
 )
 from docmill.testing.samples import Draft, make_plan
 from docmill.testing.world import World, lease
-from tests.contract.asking import Bell, ask, blocking, plan, step
+from tests.contract.asking import ask, blocking, plan, step
+from tests.contract.bells import CountingBell
 
 
-@pytest.fixture
-def bell() -> Bell:
-    return Bell()
-
-
-@pytest.fixture
-def issues(world: World, bell: Bell) -> Iterator[Issues]:
-    issues = Issues(world.database, bell)
-    yield issues
-    issues.close()
-
-
-def test_a_resolution_corrects_the_result_and_the_job_goes_on(world: World, issues: Issues, bell: Bell) -> None:
+def test_a_resolution_corrects_the_result_and_the_job_goes_on(world: World, issues: Issues, bell: CountingBell) -> None:
     issue = blocking()
     run = ask(world, issue)
     assert world.job(run.job.id).status == "WAITING"
@@ -47,18 +35,20 @@ def test_a_resolution_corrects_the_result_and_the_job_goes_on(world: World, issu
     assert (view.resolved_by, view.note) == ("ann", "as printed")
     assert view.resolved_at is not None
     assert (step(world, run).status, step(world, run).result) == ("COMPLETED", {"total": 110, "tax": 2})
-    assert bell.rung == {"system"}, "whoever runs the finish step hears of it"
+    assert bell.heard == {"system"}, "whoever runs the finish step hears of it"
     world.run_to_end()
     assert world.job(run.job.id).status == "COMPLETED"
 
 
-def test_an_answer_to_a_step_with_a_processor_is_still_to_be_applied(world: World, issues: Issues, bell: Bell) -> None:
+def test_an_answer_to_a_step_with_a_processor_is_still_to_be_applied(
+    world: World, issues: Issues, bell: CountingBell
+) -> None:
     issue = blocking()
     run = ask(world, issue, of=plan(processor="save"))
     issues.resolve(issue.id, {"total": 110})
     found = step(world, run)
     assert (found.status, found.checkpointed, found.result) == ("READY", True, {"total": 110, "tax": 2})
-    assert bell.rung == {"rule"}
+    assert bell.heard == {"rule"}
 
 
 def test_without_data_the_result_is_accepted_as_it_is(world: World, issues: Issues) -> None:

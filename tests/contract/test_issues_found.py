@@ -1,6 +1,5 @@
 """Issues as people keep them: opened by hand, assigned, listed and found."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,19 +10,7 @@ from docmill.model.issues import IssueSeverity, IssueStatus
 from docmill.services.issues import Issues
 from docmill.testing.samples import single_step
 from docmill.testing.world import World
-from tests.contract.asking import Bell, ask, blocking
-
-
-@pytest.fixture
-def bell() -> Bell:
-    return Bell()
-
-
-@pytest.fixture
-def issues(world: World, bell: Bell) -> Iterator[Issues]:
-    issues = Issues(world.database, bell)
-    yield issues
-    issues.close()
+from tests.contract.asking import ask, blocking
 
 
 def test_a_person_opens_an_issue_about_an_entity_or_a_job(world: World, issues: Issues) -> None:

@@ -1,11 +1,8 @@
 """The breaker of a model: opened by its failures, closed by a probe or a person."""
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pytest
-from sqlalchemy import Connection
 
 from docmill.model.ai import Answer, FinishReason, Request
 from docmill.model.ai_errors import (
@@ -13,16 +10,10 @@ from docmill.model.ai_errors import (
     ModelUnavailable,
     ModelUnknown,
 )
-from docmill.model.errors import DatabaseUnavailable, Deferred, DocmillError, LeaseLost
+from docmill.model.errors import Deferred, DocmillError, LeaseLost
 from docmill.services.models import ModelUse
 from docmill.testing.scripted import Line, Script, Scripted
-from tests.contract.gateway_bench import ANSWER, Bench, ask, bench_on, broken, fails
-
-
-@pytest.fixture
-def bench(database_url: str) -> Iterator[Bench]:
-    with bench_on(database_url) as made:
-        yield made
+from tests.contract.gateway_bench import ANSWER, Bench, ask, broken, fails
 
 
 def test_more_than_five_failures_in_a_row_keep_everybody_out_for_a_minute(bench: Bench) -> None:
@@ -120,16 +111,6 @@ def test_a_probe_knows_that_it_is_one_although_the_answer_to_its_admission_was_l
     for _ in range(6):
         fails(gateway, ModelUnavailable)
     bench.clock.advance(60)
-    commits = iter(range(1, 100))
-    write = bench.database.write
-
-    @contextmanager
-    def unheard() -> Iterator[Connection]:
-        with write() as connection:
-            yield connection
-        if next(commits) == 1:
-            raise DatabaseUnavailable("The server went away.")
-
-    bench.database.write = unheard  # type: ignore[method-assign]
+    bench.lose_the_answer_to(1)
     assert ask(gateway).text == "yes"
     assert bench.breaker() == "closed"

@@ -1,11 +1,8 @@
 """The budget of models is kept to the cent, whatever is on its way, dies or is lost."""
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pytest
-from sqlalchemy import Connection
 
 from docmill.ai.budget import Budget, Span
 from docmill.db.tables import ai_breakers, ai_buckets
@@ -14,18 +11,12 @@ from docmill.model.ai_errors import (
     BudgetExceeded,
     ModelUnavailable,
 )
-from docmill.model.errors import DatabaseUnavailable, Deferred
+from docmill.model.errors import Deferred
 from docmill.model.ids import derived_id
 from docmill.testing.scripted import Scripted
-from tests.contract.gateway_bench import ANSWER, CENT, Bench, ask, bench_on, broken, fails
+from tests.contract.gateway_bench import ANSWER, CENT, Bench, ask, broken, fails
 
 OTHER_ORG = derived_id("organisation", "other")
-
-
-@pytest.fixture
-def bench(database_url: str) -> Iterator[Bench]:
-    with bench_on(database_url) as made:
-        yield made
 
 
 def test_a_budget_is_kept_to_the_cent_and_says_so(bench: Bench) -> None:
@@ -106,17 +97,7 @@ def test_a_process_that_was_only_asleep_corrects_what_was_presumed(bench: Bench)
 @pytest.mark.parametrize("lost", [1, 2], ids=["admission", "settlement"])
 def test_a_call_is_recorded_and_counted_once_although_the_answer_to_a_commit_was_lost(bench: Bench, lost: int) -> None:
     gateway = bench.gateway(Scripted(broken(bench, 1)))
-    commits = iter(range(1, 100))
-    write = bench.database.write
-
-    @contextmanager
-    def unheard() -> Iterator[Connection]:
-        with write() as connection:
-            yield connection
-        if next(commits) == lost:
-            raise DatabaseUnavailable("The server went away.")
-
-    bench.database.write = unheard  # type: ignore[method-assign]
+    bench.lose_the_answer_to(lost)
     fails(gateway, ModelUnavailable)
     (breaker,) = bench.rows(ai_breakers)
     assert breaker.failures == 1

@@ -3,7 +3,6 @@
 import asyncio
 import random
 from collections import Counter
-from collections.abc import Iterator
 from datetime import timedelta
 from decimal import Decimal
 
@@ -27,13 +26,7 @@ from docmill.model.errors import Deferred, DocmillError
 from docmill.model.ids import DEFAULT_ORG, new_id
 from docmill.services.models import ModelUse, SpendBy
 from docmill.testing.scripted import Line, Scripted
-from tests.contract.gateway_bench import ANSWER, CENT, Bench, ask, bench_on, fails
-
-
-@pytest.fixture
-def bench(database_url: str) -> Iterator[Bench]:
-    with bench_on(database_url) as made:
-        yield made
+from tests.contract.gateway_bench import ANSWER, CENT, Bench, ask, fails
 
 
 def test_an_answer_is_recorded_with_its_tokens_and_cost_before_the_step_gets_it(bench: Bench) -> None:
