@@ -1,6 +1,5 @@
 """The plug-in that the command line's tests run: steps that succeed, fail or wait to be released, and a processor."""
 
-import asyncio
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,6 +15,7 @@ from docmill.plugin import (
     processor,
     step,
 )
+from docmill.testing.waiting import until_true
 
 
 @entity_loader("document")
@@ -80,8 +80,7 @@ async def page(ctx: StepContext, item: str) -> dict[str, object]:
 async def gate(ctx: StepContext) -> dict[str, object]:
     """Runs until the file MILL_GATE exists, whoever asks it to stop."""
     opened = Path(os.environ["MILL_GATE"])
-    while not opened.exists():
-        await asyncio.sleep(0.02)
+    await until_true(opened.exists)
     return {"opened": True}
 
 

@@ -7,8 +7,14 @@ from pathlib import Path
 import pytest
 
 from docmill.db.database import Database
+from docmill.services.batches import Batches
+from docmill.services.issues import Issues
 from docmill.testing.world import World, migrate
 from tests.conftest import PostgresCopies
+from tests.contract.batching import batches_of
+from tests.contract.bells import CountingBell
+from tests.contract.desk import Desk
+from tests.contract.gateway_bench import Bench, bench_on
 from tests.contract.post_office import PostOffice
 from tests.contract.served import Served, serving
 from tests.contract.town import Town
@@ -62,6 +68,42 @@ def town(database_url: str) -> Iterator[Town]:
 
 
 @pytest.fixture
+def desk(database_url: str, tmp_path: Path) -> Iterator[Desk]:
+    """Review with items to decide on, on each database in turn."""
+    desk = Desk(Database(database_url), tmp_path)
+    yield desk
+    desk.close()
+
+
+@pytest.fixture
 def office(world: World) -> PostOffice:
     """Outgoing webhooks of a world."""
     return PostOffice(world.database)
+
+
+@pytest.fixture
+def bell() -> CountingBell:
+    """What was rung for, and nobody hears."""
+    return CountingBell()
+
+
+@pytest.fixture
+def batches(world: World, bell: CountingBell) -> Iterator[Batches]:
+    """Batches of a world, whose counters must agree with the jobs in the end."""
+    with batches_of(world, bell) as opened:
+        yield opened
+
+
+@pytest.fixture
+def issues(world: World, bell: CountingBell) -> Iterator[Issues]:
+    """Issues of a world."""
+    issues = Issues(world.database, bell)
+    yield issues
+    issues.close()
+
+
+@pytest.fixture
+def bench(database_url: str) -> Iterator[Bench]:
+    """A gateway to models on each database in turn, whose accounts must agree in the end."""
+    with bench_on(database_url) as made:
+        yield made

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, insert, select, update
 
 from docmill.db.clock import database_now
 from docmill.db.database import Database
@@ -218,3 +218,9 @@ def item_row(
         "automatic": False,
         **columns,
     }
+
+
+def age(desk: Desk, item: str, **columns: object) -> None:
+    """Let something have happened to an item in the past."""
+    with desk.database.write() as connection:
+        connection.execute(update(review_items).where(review_items.c.id == item).values(**columns))

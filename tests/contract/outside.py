@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -19,6 +20,9 @@ from docmill.templates.plan import Plan
 from docmill.testing.samples import Draft, make_plan
 from docmill.testing.world import World, lease
 
+KEY = b"k" * 32
+"""With which an executor signs."""
+
 
 def asking(*keys: str, processor: str | None = None, max_attempts: int = 4, backoff: float = 0.0) -> Plan:
     """A plan of external steps in one group."""
@@ -27,6 +31,12 @@ def asking(*keys: str, processor: str | None = None, max_attempts: int = 4, back
         for key in keys
     ]
     return make_plan(drafts, name=f"asking-{'-'.join(keys)}-{processor}-{max_attempts}-{backoff:g}")
+
+
+def changed(plan: Plan, **changes: Any) -> Plan:
+    """The plan with another first step."""
+    name = f"{plan.name}-{'-'.join(changes)}"
+    return replace(plan, name=name, steps=(replace(plan.steps[0], **changes), *plan.steps[1:]))
 
 
 class Outside:
@@ -69,7 +79,7 @@ class Outside:
         }
 
     def receive(self, run: StepRun, **changes: object) -> CallbackAnswer:
-        return self.callbacks.receive(self.payload(run, **changes))
+        return self.callbacks.receive(self.payload(run, **changes), now=datetime.now(UTC))
 
     def status(self, run: StepRun) -> str:
         return self.world.statuses(run.job.id)[run.step.step_key]

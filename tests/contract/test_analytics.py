@@ -1,15 +1,12 @@
 """How the work goes is added up the same on both databases, and for one organisation alone."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 from sqlalchemy import update
 
 from docmill.db.clock import database_now
-from docmill.db.database import Database
 from docmill.db.tables import documents, extracted_fields, job_steps, jobs, review_items
 from docmill.engine.events import Failed
 from docmill.model.errors import InvalidInput
@@ -19,13 +16,6 @@ from docmill.testing.world import OTHER_ORG, World, lease
 from tests.contract.desk import ANN, Desk, extraction, value
 
 ERROR = '{"code":"broken","message":"It is broken."}'
-
-
-@pytest.fixture
-def desk(database_url: str, tmp_path: Path) -> Iterator[Desk]:
-    desk = Desk(Database(database_url), tmp_path)
-    yield desk
-    desk.close()
 
 
 def test_every_day_is_there_with_what_came_and_what_ended(world: World) -> None:

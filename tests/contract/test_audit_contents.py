@@ -1,14 +1,12 @@
 """What an entry says of a deed: who, what, before and after; committed with the deed, or neither."""
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import func, insert, select, text, update
+from sqlalchemy import func, insert, select, update
 from sqlalchemy.exc import DBAPIError
 
 from docmill.bootstrap import App, open_app
@@ -17,31 +15,17 @@ from docmill.db.tables import ai_breakers, batches, documents, issues, jobs, pro
 from docmill.engine.batch import NewJob
 from docmill.model.errors import Forbidden
 from docmill.model.ids import SHARED_ORG
-from docmill.model.people import Principal
 from docmill.model.statuses import JobStatus
 from docmill.outputs.exporting import Choice, ExportFormat
-from docmill.outputs.gathering import NothingYet
 from docmill.people.audit import AuditEntry
 from docmill.services.audit import Audit
 from docmill.services.jobs import Retry
-from docmill.services.processing import Order
 from docmill.services.submission import new_job
 from docmill.settings import Settings
-from docmill.templates.compile import CompiledTemplate, compile_template
-from docmill.testing.papers import invoice_pdf
-from docmill.testing.waiting import until
-from tests.contract.mailroom import letter, mailroom
+from tests.contract.audited import ANN, ASKING, compiled, forbid, last, log, uploaded
 from tests.contract.served import OTHER_ORG, somebody
 
-ANN = somebody("ann")
 STRANGER = somebody("stranger", org_id=OTHER_ORG)
-ASKING = """
-name: asking
-processable_type: document
-steps:
-  - {step_key: ask, type: ai.generate, prompt: Ask, model_config: {model: "local:one"}}
-  - {step_key: finish, type: FinishProcessing}
-"""
 
 
 @pytest.fixture
@@ -52,29 +36,13 @@ def app(database_url: str, tmp_path: Path) -> Iterator[App]:
         yield app
 
 
-def compiled(app: App, written: str) -> CompiledTemplate:
-    return compile_template(written, catalogue=app.catalogue, source="test")
-
-
 def job(app: App, entity: str = "document:1") -> NewJob:
     return new_job(app.templates.find("asking"), entity, title="A title")
-
-
-def log(app: App) -> list[AuditEntry]:
-    """All entries, the oldest first; the chain must hold."""
-    assert app.audit.verify(ANN).faults == ()
-    return list(app.audit.export(ANN))
 
 
 def only(app: App) -> AuditEntry:
     (entry,) = log(app)
     return entry
-
-
-def last(app: App) -> tuple[str, tuple[str, str], Any, Any]:
-    entry = log(app)[-1]
-    assert (entry.actor_kind, entry.actor_id) == ("user", "ann")
-    return entry.action, (entry.subject_type, entry.subject_id), entry.before, entry.after
 
 
 def test_what_docmill_does_by_itself_is_not_recorded(app: App) -> None:
@@ -224,99 +192,6 @@ def test_an_issue_says_who_had_it_and_how_it_was_resolved(app: App) -> None:
     assert last(app) == ("issue.resolve", ("issue", issue), was, told)
 
 
-def uploaded(app: App, number: int = 1, by: Principal = ANN) -> str:
-    org = app.for_org(app.org_id)
-    with closing(org.uploads.open()) as incoming:
-        incoming.write(invoice_pdf(number).content)
-        return org.uploads.accept(incoming, name="a.pdf", order=org.order("invoice", None), by=by).document.id
-
-
-def test_a_document_says_what_came_and_that_it_was_given_out_or_processed_again(app: App) -> None:
-    document = uploaded(app)
-    record = app.documents.get(document)
-    action, subject, before, after = last(app)
-    assert (action, subject, before) == ("document.upload", ("document", document), None)
-    assert (after["file_name"], after["sha256"], after["job_id"]) == ("a.pdf", record.sha256, record.job_id)
-    assert after["schema"] == "invoice"
-    app.documents.link(record, by=ANN, within=timedelta(minutes=5))
-    action, subject, before, after = last(app)
-    assert (action, subject, after["file_name"]) == ("document.link", ("document", document), "a.pdf")
-    app.jobs.cancel(str(record.job_id))
-    app.jobs.by(ANN).retry(str(record.job_id), Retry(everything=True), document_id=document)
-    action, subject, before, after = last(app)
-    assert (action, subject, before) == (
-        "document.reprocess",
-        ("document", document),
-        {"status": "CANCELLED", "run": 1},
-    )
-    assert (after["job_id"], after["run"]) == (record.job_id, 2)
-
-
-def test_a_run_over_many_files_is_one_entry_and_one_more_when_it_goes_on(app: App) -> None:
-    store, paths = app.processing.by(ANN), [f"/papers/{number}" for number in range(30)]
-    run = store.open_run(paths, Order(schema="invoice"))
-    action, subject, _, after = last(app)
-    assert (action, subject) == ("document.process", ("document_run", run))
-    assert (after["count"], after["paths"], after["schema"]) == (30, paths[:20], "invoice")
-    assert store.open_run(paths, Order(schema="invoice")) == run
-    assert last(app)[:2] == ("document.resume", ("document_run", run))
-    assert len(log(app)) == 2
-
-
-def test_of_two_who_begin_the_same_run_at_once_one_begins_it_and_the_other_joins(app: App) -> None:
-    def begin(_: int) -> str:
-        return app.processing.by(ANN).open_run(["/papers"], Order())
-
-    def both_wait() -> bool:
-        waiting = "select count(*) from pg_locks where relation = 'document_runs'::regclass and not granted"
-        with app.database.read() as connection:
-            return bool(connection.execute(text(waiting)).scalar_one() == 2)
-
-    with ThreadPoolExecutor(2) as threads:
-        with app.database.write() as connection:
-            if app.database.kind == "postgresql":
-                # To look is allowed, and each sees that there is no such run yet; to begin one is not.
-                connection.execute(text("lock table document_runs in share mode"))
-            runs = threads.map(begin, range(2))
-            if app.database.kind == "postgresql":
-                until(both_wait, 60, what="the two who begin")
-        assert len(set(runs)) == 1
-    assert [each.action for each in log(app)] == ["document.process", "document.resume"]
-
-
-def test_originals_that_somebody_lets_expire_are_one_entry(app: App) -> None:
-    for number in (1, 2):
-        uploaded(app, number)
-    with app.database.write() as connection:
-        due = {"original_expires_at": database_now(connection), "status": "completed"}
-        connection.execute(update(documents).values(due))
-    before = len(log(app))
-    assert app.documents.by(ANN).expire() == 2
-    assert last(app) == ("document.expire", ("organisation", app.org_id), None, {"done_before": None})
-    assert app.documents.by(ANN).expire() == 0
-    assert len(log(app)) == before + 1
-
-
-def test_originals_whose_time_is_up_and_those_of_old_documents_are_one_entry(app: App) -> None:
-    due, old, other = (uploaded(app, number) for number in (1, 2, 3))
-    with app.database.write() as connection:
-        now = database_now(connection)
-        for document, values in (
-            (due, {"original_expires_at": now, "finished_at": now}),
-            (old, {"finished_at": now - timedelta(days=40)}),
-            (other, {"finished_at": now}),
-        ):
-            write = update(documents).where(documents.c.id == document)
-            connection.execute(write.values(status="completed", **values))
-    before = len(log(app))
-    moment = now - timedelta(days=30)
-    assert app.documents.by(ANN).expire(before=moment) == 2
-    assert app.documents.get(other).original_key is not None
-    told = {"done_before": moment.isoformat()}
-    assert last(app) == ("document.expire", ("organisation", app.org_id), None, told)
-    assert len(log(app)) == before + 1
-
-
 def test_jobs_that_somebody_prunes_are_one_entry(app: App) -> None:
     new = [job(app, f"document:{number}") for number in range(150)]
     app.jobs.submit(new)
@@ -350,36 +225,6 @@ def test_a_breaker_that_somebody_closes_says_how_it_stood(app: App) -> None:
     assert last(app) == ("breaker.reset", ("breaker", "local:one"), before, after)
     app.model_use.by(ANN).reset_breaker("local:one")
     assert len(log(app)) == 1
-
-
-def test_results_that_somebody_takes_along_are_recorded_before_they_go(database_url: str, tmp_path: Path) -> None:
-    with mailroom(database_url, tmp_path) as room:
-        org = room.app.for_org(room.app.org_id)
-        with pytest.raises(NothingYet):
-            org.exports.write(Choice(), ExportFormat.CSV, by=ANN)
-        assert log(room.app) == []
-        room.process(room.put("bill.pdf", letter("Invoice 4711\nTotal 12.50")), order=room.order(out=None))
-        org.exports.write(Choice(items=True), ExportFormat.JSONL, by=ANN).unlink()
-        told = {"format": "jsonl", "schema": None, "since": None, "items": True, "duplicates": False}
-        assert last(room.app) == ("results.export", ("organisation", org.id), None, told)
-        forbid(room.app)
-        with pytest.raises(DBAPIError, match="no more entries"):
-            org.exports.write(Choice(), ExportFormat.CSV, by=ANN)
-        assert not [path for path in room.app.blobs.workshop.iterdir() if path.name.startswith("export")]
-
-
-def forbid(app: App) -> None:
-    """Let no entry be written any more."""
-    refused = "no more entries"
-    with app.database.write() as connection:
-        if app.database.kind == "sqlite":
-            body = f"BEGIN SELECT RAISE(ABORT, '{refused}'); END"
-            connection.execute(text(f"CREATE TRIGGER no_more BEFORE INSERT ON audit_log {body}"))
-            return
-        function = f"returns trigger language plpgsql as $$ begin raise exception '{refused}'; end $$"
-        connection.execute(text(f"create function no_more() {function}"))
-        each = "before insert on audit_log for each row execute function no_more()"
-        connection.execute(text(f"create trigger no_more {each}"))
 
 
 DEEDS: dict[str, Callable[[App], object]] = {

@@ -1,77 +1,22 @@
-"""Batches as people use them: many jobs in one call, within a limit, one result of it all; every refusal has a name.
+"""Batches as people submit and look at them: many jobs in one call, one result of it all; every refusal has a name."""
 
-Long because the whole service is asked of the same small batches.
-"""
-
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from threading import Barrier
 
 import pytest
-from sqlalchemy import select
 
-from docmill.db.tables import batches as batches_table
-from docmill.engine import failpoints
-from docmill.engine.batch import NewJob, StepRun
-from docmill.engine.bell import CONTROL
-from docmill.engine.events import Failed
-from docmill.engine.rooms import AT_ONCE, Rooms
-from docmill.engine.sql.rows import WrongCount
+from docmill.engine.batch import NewJob
 from docmill.model.errors import AlreadyActive, Conflict, InvalidInput, NotFound
 from docmill.model.ids import DEFAULT_ORG, new_id
-from docmill.model.statuses import FailureAction, JobStatus
+from docmill.model.statuses import JobStatus
 from docmill.services.batch_views import BatchView, aggregate
 from docmill.services.batches import Batches
 from docmill.services.jobs import Jobs
-from docmill.services.retrying import Retry
-from docmill.testing.samples import Draft, chain, make_plan, single_step
-from docmill.testing.world import OTHER_ORG, World, lease
-from tests.contract.test_services import CountingBell
-
-BROKEN = '{"code":"broken","message":"It broke."}'
-
-
-@pytest.fixture
-def bell() -> CountingBell:
-    return CountingBell()
-
-
-@pytest.fixture
-def batches(world: World, bell: CountingBell) -> Iterator[Batches]:
-    batches = Batches(world.database, bell)
-    yield batches
-    for view in batches.list(limit=100):
-        agree(world, view)
-    batches.close()
-
-
-def agree(world: World, view: BatchView) -> None:
-    """The batch's own counters say what its jobs say."""
-    with world.looking() as connection:
-        row = connection.execute(select(batches_table).where(batches_table.c.id == view.id)).one()
-    assert (row.active, row.held, row.total) == (view.active, view.held, sum(view.counts.values()))
-    assert (row.finished_at is not None) == (view.active == view.held == 0)
-
-
-def named(world: World, *names: str, org_id: str = DEFAULT_ORG) -> list[NewJob]:
-    """Jobs for entities of these names."""
-    return [replace(world.new_job(chain(2), org_id=org_id), entity_id=name) for name in names]
-
-
-def some(world: World, count: int) -> list[NewJob]:
-    return named(world, *map(str, range(count)))
-
-
-def fail(world: World, run: StepRun) -> None:
-    assert world.report(run.job.id, Failed(**lease(run), error=BROKEN, permanent=True))
-
-
-def by_entity(world: World, limit: int = 100) -> dict[str, StepRun]:
-    return {run.job.entity_id: run for run in world.claim(limit)}
-
-
-# Submitting.
+from docmill.testing.samples import single_step
+from docmill.testing.world import OTHER_ORG, World
+from tests.contract.batching import by_entity, fail, named, some
+from tests.contract.bells import CountingBell
 
 
 def test_a_batch_is_one_call_and_begins_with_as_many_jobs_as_its_limit(
@@ -194,9 +139,6 @@ def test_a_batch_cannot_be_empty_boundless_or_another_organisations(world: World
         batches.submit(some(world, 1), batch_id="x")
 
 
-# Looking.
-
-
 def test_a_view_counts_what_became_of_the_jobs_and_names_the_first_failures(world: World, batches: Batches) -> None:
     view = batches.submit(some(world, 8), limit=8)
     runs = by_entity(world)
@@ -306,200 +248,6 @@ def test_watching_tells_every_change_until_the_end(world: World, batches: Batche
     assert told[0] == view
     assert (told[-1].status, told[-1].finished) == (JobStatus.COMPLETED, 3)
     assert [seen.progress for seen in told] == sorted(seen.progress for seen in told)
-
-
-# Cancelling.
-
-
-def test_cancelling_ends_what_runs_and_what_is_held_and_nothing_begins(
-    world: World, batches: Batches, bell: CountingBell
-) -> None:
-    view = batches.submit(some(world, 7), limit=2)
-    runs = by_entity(world)
-    assert batches.cancel(view.id) == 7
-    assert not world.complete(runs["0"])
-    assert by_entity(world) == {}
-    view = batches.get(view.id)
-    assert (view.status, view.counts, view.cancelling) == (JobStatus.CANCELLED, {JobStatus.CANCELLED: 7}, False)
-    assert view.finished_at is not None
-    assert bell.rung[-1] == {CONTROL}
-    with pytest.raises(Conflict, match="already finished"):
-        batches.cancel(view.id)
-
-
-def test_cancelling_leaves_finished_jobs_as_they_are(world: World, batches: Batches) -> None:
-    view = batches.submit(some(world, 3), limit=1)
-    fail(world, by_entity(world)["0"])
-    assert batches.cancel(view.id) == 2
-    assert batches.get(view.id).counts == {JobStatus.FAILED: 1, JobStatus.CANCELLED: 2}
-
-
-def test_a_cancel_that_died_half_way_lets_nothing_in_and_is_finished_by_the_sweeper(
-    world: World, batches: Batches
-) -> None:
-    view = batches.submit(some(world, 6), limit=2)
-    failpoints.arm("cancel.stored:1:raise")
-    try:
-        with pytest.raises(failpoints.FailpointRaised):
-            batches.cancel(view.id)
-    finally:
-        failpoints.arm(None)
-    assert batches.get(view.id).cancelling
-    runs = by_entity(world)
-    assert sorted(runs) == ["0", "1"]
-    fail(world, runs["0"])
-    assert batches.get(view.id).active == 1
-    world.sweep()
-    view = batches.get(view.id)
-    assert (view.counts, view.cancelling) == ({JobStatus.FAILED: 1, JobStatus.CANCELLED: 5}, False)
-
-
-def test_more_jobs_than_one_transaction_takes_are_cancelled_and_run_again(world: World, batches: Batches) -> None:
-    count = AT_ONCE + 20
-    view = batches.submit(some(world, count), limit=3)
-    assert batches.cancel(view.id) == count
-    again = batches.retry(view.id, [JobStatus.CANCELLED])
-    assert (again.again, again.passed_over) == (count, ())
-    view = batches.get(view.id)
-    assert (view.active, view.held, view.finished_at) == (3, count - 3, None)
-
-
-# Running again.
-
-
-def test_retrying_runs_what_failed_within_the_limit(world: World, batches: Batches) -> None:
-    view = batches.submit(some(world, 6), limit=6)
-    runs = by_entity(world)
-    for name in "1234":
-        fail(world, runs[name])
-    batches.set_limit(view.id, 3)
-    retried = batches.retry(view.id)
-    assert (retried.again, retried.passed_over) == (4, ())
-    view = batches.get(view.id)
-    assert (view.active, view.held) == (3, 3)
-    for name in "05":
-        world.complete(runs[name])
-    world.run_to_end()
-    view = batches.get(view.id)
-    assert (view.status, view.active, view.held) == (JobStatus.COMPLETED, 0, 0)
-
-
-def test_only_the_failed_are_retried_unless_others_are_asked_for(world: World, batches: Batches) -> None:
-    view = batches.submit(some(world, 3), limit=3)
-    fail(world, by_entity(world)["0"])
-    batches.cancel(view.id)
-    assert batches.retry(view.id).again == 1
-    assert batches.retry(view.id).again == 0
-    assert batches.retry(view.id, [JobStatus.CANCELLED, JobStatus.FAILED]).again == 2
-    for statuses in ([], [JobStatus.COMPLETED], [JobStatus.PENDING]):
-        with pytest.raises(InvalidInput):
-            batches.retry(view.id, statuses)
-
-
-def test_a_partial_success_is_retried_from_what_failed_in_it(world: World, batches: Batches) -> None:
-    plan = make_plan([Draft(key="good"), Draft(key="extra", on_failure=FailureAction.SKIP_DEPENDENTS)])
-    view = batches.submit([world.new_job(plan)])
-    runs = {run.step.step_key: run for run in world.claim(10)}
-    world.complete(runs["good"])
-    fail(world, runs["extra"])
-    world.run_to_end()
-    assert batches.get(view.id).status is JobStatus.PARTIAL_SUCCESS
-    assert batches.retry(view.id, [JobStatus.PARTIAL_SUCCESS]).again == 1
-    assert [run.step.step_key for run in world.claim(10)] == ["extra"]
-
-
-def test_entities_that_have_another_job_by_now_are_passed_over_by_name(world: World, batches: Batches) -> None:
-    view = batches.submit(named(world, "a", "b"))
-    batches.cancel(view.id)
-    batches.submit(named(world, "b"))
-    retried = batches.retry(view.id, [JobStatus.CANCELLED])
-    assert (retried.again, retried.passed_over) == (1, ("document:b",))
-
-
-def test_a_single_job_that_is_run_again_waits_for_room_too(world: World, batches: Batches, bell: CountingBell) -> None:
-    view = batches.submit(some(world, 3), limit=1)
-    fail(world, by_entity(world)["0"])
-    jobs = Jobs(world.database, bell)
-    jobs.retry(batches.results(view.id)[0].job_id, Retry(everything=True))
-    jobs.close()
-    view = batches.get(view.id)
-    assert (view.active, view.held) == (1, 2)
-
-
-# The limit.
-
-
-def test_raising_the_limit_lets_more_in_at_once_and_wakes_the_workers(
-    world: World, batches: Batches, bell: CountingBell
-) -> None:
-    view = batches.submit(some(world, 9), limit=2)
-    bell.rung.clear()
-    view = batches.set_limit(view.id, 6)
-    assert (view.limit, view.active, view.held) == (6, 6, 3)
-    assert bell.rung == [{"system"}]
-    assert len(by_entity(world)) == 6
-
-
-def test_raising_the_limit_beyond_one_transaction_fills_it_all_the_same(world: World, batches: Batches) -> None:
-    count = AT_ONCE + 30
-    view = batches.submit(some(world, count), limit=1)
-    assert batches.set_limit(view.id, count).active == count
-
-
-def test_lowering_the_limit_ends_nothing_and_is_reached_as_jobs_end(world: World, batches: Batches) -> None:
-    view = batches.submit(some(world, 8), limit=5)
-    runs = by_entity(world)
-    view = batches.set_limit(view.id, 2)
-    assert (view.limit, view.active, view.held) == (2, 5, 3)
-    for name, active, held in (("0", 4, 3), ("1", 3, 3), ("2", 2, 3), ("3", 2, 2)):
-        fail(world, runs[name])
-        view = batches.get(view.id)
-        assert (view.active, view.held) == (active, held)
-
-
-def test_a_limit_of_none_holds_everything_back_until_it_is_raised(world: World, batches: Batches) -> None:
-    view = batches.submit(some(world, 3), limit=1)
-    batches.set_limit(view.id, 0)
-    fail(world, by_entity(world)["0"])
-    world.sweep()
-    assert by_entity(world) == {}
-    batches.set_limit(view.id, 5)
-    assert sorted(by_entity(world)) == ["1", "2"]
-    with pytest.raises(InvalidInput, match="not between 0 and"):
-        batches.set_limit(view.id, -1)
-
-
-def test_a_finished_batch_keeps_its_time_whatever_its_limit_becomes(world: World, batches: Batches) -> None:
-    view = batches.submit(some(world, 2))
-    world.run_to_end()
-    finished_at = batches.get(view.id).finished_at
-    assert finished_at is not None
-    assert batches.set_limit(view.id, 50).finished_at == finished_at
-    world.sweep()
-    assert batches.get(view.id).finished_at == finished_at
-
-
-def test_the_database_itself_refuses_one_more_than_the_limit(world: World, batches: Batches) -> None:
-    view = batches.submit(some(world, 4), limit=2)
-    run = by_entity(world)["0"]
-    with pytest.MonkeyPatch.context() as patched:
-        # Planning gone wrong: one ends, and two are let in.
-        patched.setattr(Rooms, "_free", lambda *_: 2)
-        with pytest.raises(WrongCount, match="would have 3 active jobs, more than its limit"):
-            fail(world, run)
-    assert batches.get(view.id).active == 2
-
-
-def test_a_job_whose_batch_was_pruned_runs_again_without_it(world: World, batches: Batches, bell: CountingBell) -> None:
-    view = batches.submit(some(world, 1))
-    job_id = batches.results(view.id)[0].job_id
-    world.run_to_end()
-    with world.database.write() as connection:
-        connection.execute(batches_table.delete())
-    jobs = Jobs(world.database, bell)
-    jobs.retry(job_id, Retry(everything=True))
-    jobs.close()
-    assert len(by_entity(world)) == 1
 
 
 def test_single_step_jobs_of_a_batch_of_one_template_begin_alike(world: World, batches: Batches) -> None:

@@ -3,7 +3,7 @@ other; and of all that was stored, at most one callback moved the step.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
 
@@ -89,7 +89,7 @@ class Play(NamedTuple):
         callbacks._stores = cast(StorePool, OneStore(store))
         token = self.out.tokens.make(JOB, 0, 1)
         payload = {"jobId": JOB, "stepKey": "ask", "status": status, "resultData": 42, "token": token}
-        return callbacks.receive(payload).outcome in GOOD
+        return callbacks.receive(payload, now=datetime.now(UTC)).outcome in GOOD
 
     def failing(self, store: Store) -> bool:
         return self.callback(store, "FAILED")

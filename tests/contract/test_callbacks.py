@@ -1,60 +1,29 @@
-"""Callbacks of the processing architecture: idempotent, order-free, checked, stored before they are acted on.
+"""Callbacks of the processing architecture: idempotent, order-free, checked, stored before they are acted on."""
 
-Long because every kind of callback meets the same waiting step.
-"""
-
-import json
 from collections.abc import Iterator
-from dataclasses import replace
-from datetime import UTC, datetime, timedelta
-from threading import Barrier, Thread
-from typing import Any
+from datetime import UTC, datetime
 
 import pytest
 from sqlalchemy import select
 
-from docmill.db.secrets import CALLBACK_TOKENS, installation_secret
 from docmill.db.tables import jobs as jobs_table
 from docmill.engine import failpoints
 from docmill.engine.batch import Batch, Part, StepRun
 from docmill.engine.failpoints import FailpointRaised
 from docmill.engine.follow_ups import follow_ups_to_part, part_name
 from docmill.model.callbacks import CallbackOutcome as Outcome
-from docmill.model.ids import derived_id, new_id
+from docmill.model.ids import derived_id
 from docmill.model.statuses import StepKind
-from docmill.model.tokens import Tokens
 from docmill.plugin import FollowUp
-from docmill.services.callback_payload import DEEPEST, MOST_BYTES, CallbackInvalid
-from docmill.services.jobs import Jobs
-from docmill.services.retrying import Retry
-from docmill.templates.plan import Plan
 from docmill.testing.samples import Draft, make_plan
 from docmill.testing.world import OTHER_ORG, World
-from docmill.webhooks.signatures import SignatureInvalid, signed_headers
-from tests.contract.outside import Outside, asking, outside
-
-KEY = b"k" * 32
+from tests.contract.outside import KEY, Outside, asking, changed, outside
 
 
 @pytest.fixture
 def out(world: World) -> Iterator[Outside]:
     with outside(world, {"signing": KEY, "trusting": None}) as opened:
         yield opened
-
-
-def changed(plan: Plan, **changes: Any) -> Plan:
-    """The plan with another first step."""
-    name = f"{plan.name}-{'-'.join(changes)}"
-    return replace(plan, name=name, steps=(replace(plan.steps[0], **changes), *plan.steps[1:]))
-
-
-def cancelled(out: Outside, run: StepRun) -> None:
-    jobs = Jobs(out.world.database, out.callbacks._bell)
-    jobs.cancel(run.job.id)
-    jobs.close()
-
-
-# Webhook handler
 
 
 def wants(out: Outside, run: StepRun, template: str) -> None:
@@ -145,9 +114,6 @@ def test_a_failure_is_retried_as_the_template_says(out: Outside) -> None:
     assert out.world.job(run.job.id).status == "FAILED"
 
 
-# Webhook resilience: idempotent status updates; out-of-order updates; existence is validated
-
-
 def test_a_callback_for_a_completed_step_is_skipped(out: Outside) -> None:
     run = out.one()
     out.receive(run)
@@ -226,9 +192,6 @@ def test_a_step_that_does_not_wait_for_callbacks_has_none(out: Outside) -> None:
     assert (answer.outcome, answer.code) == (Outcome.REFUSED, "not_external")
 
 
-# Order-free: before the step waits
-
-
 def test_an_answer_that_is_quicker_than_its_dispatch_is_applied_when_the_step_waits(out: Outside) -> None:
     out.world.submit(asking("ask"))
     (run,) = out.world.claim(queue="external")
@@ -256,9 +219,6 @@ def test_a_quick_failure_is_applied_when_the_step_waits(out: Outside) -> None:
     assert out.receive(run, status="FAILED").outcome is Outcome.RECEIVED
     out.suspend(run)
     assert (out.status(run), out.world.steps(run.job.id)["ask"].failures) == ("READY", 1)
-
-
-# Stored before it is acted on
 
 
 def test_what_a_receiver_left_behind_is_found_by_the_sweeper(out: Outside) -> None:
@@ -310,7 +270,7 @@ def test_the_token_and_refused_data_are_not_stored(out: Outside) -> None:
 
 def test_stored_callbacks_can_be_listed(out: Outside) -> None:
     run = out.one()
-    out.callbacks.receive(out.payload(run), headers={"Webhook-Id": "msg_1"})
+    out.callbacks.receive(out.payload(run), now=datetime.now(UTC), headers={"Webhook-Id": "msg_1"})
     out.receive(run)
     found = out.callbacks.list(run.job.id.upper())
     assert [(view.message_id, view.step_key, view.outcome) for view in found] == [
@@ -320,97 +280,6 @@ def test_stored_callbacks_can_be_listed(out: Outside) -> None:
     assert all(view.settled_at is not None for view in found)
     assert out.callbacks.list(run.job.id, org_id=OTHER_ORG) == []
     assert out.callbacks.list("nobody") == []
-
-
-# Tokens
-
-
-def test_a_token_of_another_step_is_foreign(out: Outside) -> None:
-    out.world.submit(asking("a", "b"))
-    a, b = out.send_out()
-    answer = out.receive(a, token=out.token(b))
-    assert (answer.success, answer.outcome, answer.code) == (False, Outcome.REFUSED, "token_foreign")
-    assert (out.status(a), out.status(b)) == ("WAITING", "WAITING")
-
-
-def test_a_token_of_another_job_is_foreign(out: Outside) -> None:
-    out.world.submit(asking("ask"))
-    out.world.submit(asking("ask"))
-    one, other = out.send_out()
-    assert out.receive(one, token=out.token(other)).code == "token_foreign"
-
-
-@pytest.mark.parametrize("token", [None, "", 5, "x" * 10_000, "dmt1.00.1.1.x", ["dmt1"]])
-def test_what_is_no_token_is_malformed(out: Outside, token: object) -> None:
-    run = out.one()
-    answer = out.receive(run, token=token)
-    assert (answer.outcome, answer.code) == (Outcome.REFUSED, "token_malformed")
-    assert out.status(run) == "WAITING"
-
-
-def test_a_token_of_another_installation_is_malformed(out: Outside) -> None:
-    run = out.one()
-    forged = Tokens(b"another secret").make(*run.key)
-    assert out.receive(run, token=forged).code == "token_malformed"
-
-
-def test_a_token_for_an_attempt_that_is_yet_to_come_opens_nothing(out: Outside) -> None:
-    run = out.one()
-    assert out.receive(run, token=out.tokens.make(run.job.id, 0, 7)).outcome is Outcome.LATE
-    assert out.status(run) == "WAITING"
-
-
-def test_after_the_deadline_a_new_attempt_has_a_new_token_and_the_old_one_is_spent(out: Outside) -> None:
-    out.world.submit(asking("ask"))
-    (run,) = out.send_out(within=-1.0)
-    assert out.world.sweep().overdue == 1
-    assert out.receive(run).code == "token_spent"
-    (again,) = out.send_out()
-    assert out.token(again) != out.token(run)
-    assert out.receive(run).code == "token_spent"
-    assert out.status(again) == "WAITING"
-    assert out.receive(again).outcome is Outcome.APPLIED
-
-
-def test_after_a_cancel_the_token_is_spent(out: Outside) -> None:
-    run = out.one()
-    cancelled(out, run)
-    before = out.world.state(run.job.id)
-    answer = out.receive(run)
-    assert (answer.success, answer.outcome, answer.code) == (False, Outcome.LATE, "token_spent")
-    assert out.world.state(run.job.id) == before
-
-
-def test_after_a_rerun_the_token_is_spent(out: Outside) -> None:
-    run = out.one()
-    cancelled(out, run)
-    jobs = Jobs(out.world.database, out.callbacks._bell)
-    jobs.retry(run.job.id, Retry(everything=True))
-    jobs.close()
-    assert out.receive(run).code == "token_spent"
-    (again,) = out.send_out()
-    assert out.receive(run).code == "token_spent"
-    assert out.receive(again).outcome is Outcome.APPLIED
-
-
-def test_the_installation_has_one_secret_whoever_makes_it_first(world: World) -> None:
-    barrier, found = Barrier(6), list[bytes]()
-
-    def make() -> None:
-        barrier.wait()
-        found.append(installation_secret(world.database, CALLBACK_TOKENS, now=datetime.now(UTC)))
-
-    threads = [Thread(target=make) for _ in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(set(found)) == 1
-    assert len(found) == 6
-    assert len(found[0]) == 32
-
-
-# Checked against the template
 
 
 def test_an_answer_against_the_output_schema_is_a_failed_attempt(out: Outside) -> None:
@@ -423,89 +292,3 @@ def test_an_answer_against_the_output_schema_is_a_failed_attempt(out: Outside) -
     (again,) = out.send_out()
     out.receive(again, resultData={"total": 5})
     assert out.status(run) == "COMPLETED"
-
-
-# Signatures
-
-
-def signing_step(out: Outside, executor: str = "signing") -> StepRun:
-    return out.one(changed(asking("ask"), executor=executor))
-
-
-def body_of(out: Outside, run: StepRun) -> bytes:
-    return json.dumps(out.payload(run)).encode()
-
-
-def test_the_callback_of_an_executor_with_a_secret_must_be_signed(out: Outside) -> None:
-    run = signing_step(out)
-    body = body_of(out, run)
-    now = datetime.now(UTC)
-    bad = [
-        None,
-        {},
-        signed_headers(b"z" * 32, message_id="m", body=body, now=now),
-        signed_headers(KEY, message_id="m", body=body + b" ", now=now),
-        signed_headers(KEY, message_id="m", body=body, now=now - timedelta(minutes=6)),
-    ]
-    for headers in bad:
-        with pytest.raises(SignatureInvalid):
-            out.callbacks.receive(body, headers=headers)
-    assert (out.outcomes(), out.status(run)) == ([], "WAITING")
-    good = signed_headers(KEY, message_id="msg_7", body=body, now=now)
-    assert out.callbacks.receive(body, headers=good).outcome is Outcome.APPLIED
-    assert out.callbacks.receive(body, headers=good).outcome is Outcome.DUPLICATE
-    assert [row["message_id"] for row in out.stored()] == ["msg_7", "msg_7"]
-
-
-def test_the_callback_of_an_executor_without_a_secret_need_not_be_signed(out: Outside) -> None:
-    run = signing_step(out, "trusting")
-    assert out.callbacks.receive(body_of(out, run)).outcome is Outcome.APPLIED
-
-
-def test_naming_another_executor_does_not_help(out: Outside) -> None:
-    run = signing_step(out)
-    with pytest.raises(SignatureInvalid):
-        out.callbacks.receive(body_of(out, run), executor="trusting")
-
-
-# Nonsense
-
-NONSENSE: dict[str, bytes] = {
-    "nothing": b"",
-    "no json": b"{",
-    "not utf-8": b'{"jobId": "\xff"}',
-    "a list": b"[]",
-    "a number": b"5",
-    "null": b"null",
-    "empty": b"{}",
-    "no status": b'{"jobId": "a", "stepKey": "b"}',
-    "status unknown": b'{"jobId": "a", "stepKey": "b", "status": "DONE"}',
-    "status no text": b'{"jobId": "a", "stepKey": "b", "status": ["COMPLETED"]}',
-    "job no text": b'{"jobId": 5, "stepKey": "b", "status": "COMPLETED"}',
-    "job endless": b'{"jobId": "' + b"a" * 300 + b'", "stepKey": "b", "status": "COMPLETED"}',
-    "step empty": b'{"jobId": "a", "stepKey": "", "status": "COMPLETED"}',
-    "error no text": b'{"jobId": "a", "stepKey": "b", "status": "FAILED", "errorMessage": {}}',
-    "a NUL": b'{"jobId": "a", "stepKey": "b", "status": "COMPLETED", "resultData": "\\u0000"}',
-    "a lone surrogate": b'{"jobId": "a", "stepKey": "b", "status": "COMPLETED", "resultData": "\\ud800"}',
-    "too large": b'{"jobId": "' + b"a" * MOST_BYTES + b'"}',
-    "too deep": b'{"jobId": "a", "stepKey": "b", "status": "COMPLETED", "resultData": '
-    + b"[" * (DEEPEST + 1)
-    + b"]" * (DEEPEST + 1)
-    + b"}",
-    "much too deep": b"[" * 100_000,
-}
-
-
-@pytest.mark.parametrize("body", NONSENSE.values(), ids=NONSENSE)
-def test_nonsense_is_refused_by_name_and_not_stored(out: Outside, body: bytes) -> None:
-    with pytest.raises(CallbackInvalid):
-        out.callbacks.receive(body)
-    assert out.outcomes() == []
-
-
-def test_a_mapping_that_is_no_json_is_refused_by_name(out: Outside) -> None:
-    run = out.one()
-    for odd in (object(), "\ud800", {1, 2}, new_id, b"bytes", 2**70):
-        with pytest.raises(CallbackInvalid):
-            out.receive(run, resultData={"odd": odd})
-    assert out.status(run) == "WAITING"

@@ -102,7 +102,7 @@ def serving(
     callbacks = Callbacks(world.database, bell, {"hub": key})
     hub = Hub(
         tmp_path / "hub",
-        deliver=lambda body, headers: callbacks.receive(body, headers=headers),
+        deliver=lambda body, headers: callbacks.receive(body, now=datetime.now(UTC), headers=headers),
         script=script,
         key=key,
     )

@@ -1,95 +1,32 @@
-"""Issues as people use them: what a resolution does to the step that waits, and every refusal by its name.
+"""What a resolution does to the step that waits, and what becomes of issues whose wait is over."""
 
-Long because every way to resolve, and every refusal, starts from the same question.
-"""
-
-from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
-from datetime import timedelta
 from threading import Barrier
-from typing import Any
 
 import pytest
 
-from docmill.db.tables import issues as table
 from docmill.engine import failpoints
-from docmill.engine.batch import Batch, Report, StepRun
+from docmill.engine.batch import Batch, Report
 from docmill.engine.events import Cancelled, Completed, Failed, Suspended
 from docmill.engine.issues import NewIssue
-from docmill.model.errors import Conflict, DatabaseUnavailable, InvalidInput, NotFound
-from docmill.model.ids import derived_id, new_id
-from docmill.model.issues import IssueAction, IssueSeverity, IssueStatus
+from docmill.model.errors import DatabaseUnavailable, NotFound
+from docmill.model.ids import new_id
+from docmill.model.issues import IssueAction, IssueStatus
 from docmill.model.statuses import StepKind
 from docmill.services.issues import Issues
 from docmill.services.resolving import (
     AlreadyResolved,
-    AnswerInvalid,
     AnswerUnused,
     IssueWithdrawn,
-    NotWaiting,
     merged,
 )
-from docmill.templates.plan import Plan
-from docmill.testing.samples import Draft, make_plan, single_step
-from docmill.testing.world import OTHER_ORG, World, lease
-
-TOTAL = {"type": "object", "properties": {"total": {"type": "number"}}, "required": ["total"]}
-
-
-class Bell:
-    """Remembers what was rung."""
-
-    def __init__(self) -> None:
-        self.rung: set[str] = set()
-
-    def ring(self, queues: Any) -> None:
-        self.rung |= set(queues)
-
-    def listen(self, worker_id: str, on_ring: object) -> None: ...
-
-    def close(self) -> None: ...
+from docmill.testing.samples import Draft, make_plan
+from docmill.testing.world import World, lease
+from tests.contract.asking import ask, blocking, plan, step
+from tests.contract.bells import CountingBell
 
 
-@pytest.fixture
-def bell() -> Bell:
-    return Bell()
-
-
-@pytest.fixture
-def issues(world: World, bell: Bell) -> Iterator[Issues]:
-    issues = Issues(world.database, bell)
-    yield issues
-    issues.close()
-
-
-def plan(*, processor: str | None = None, schema: Mapping[str, object] | None = None, attempts: int = 4) -> Plan:
-    made = make_plan([Draft(key="check", kind=StepKind.RULE, processor=processor, max_attempts=attempts)])
-    first, finish = made.steps
-    return replace(made, steps=(replace(first, output_schema=schema), finish))
-
-
-def blocking(n: int = 0, **more: Any) -> NewIssue:
-    values: dict[str, Any] = {"code": "total_mismatch", "title": "Is this right?", "corrects": True, **more}
-    return NewIssue(id=derived_id(new_id(), n), blocking=True, **values)
-
-
-def ask(world: World, *asked: NewIssue, of: Plan | None = None, result: str = '{"total": 1, "tax": 2}') -> StepRun:
-    """A job whose first step waits for these issues."""
-    world.submit(of or plan())
-    run = world.claim_one(queue="rule")
-    deadline = world.job(run.job.id).created_at + timedelta(days=1)
-    event = Suspended(**lease(run), deadline=deadline, result=result)
-    outcome = world.commit(Batch(reports=[Report(job_id=run.job.id, event=event, issues=asked)]))
-    assert outcome.accepted == (True,)
-    return run
-
-
-def step(world: World, run: StepRun) -> Any:
-    return world.steps(run.job.id)["check"]
-
-
-def test_a_resolution_corrects_the_result_and_the_job_goes_on(world: World, issues: Issues, bell: Bell) -> None:
+def test_a_resolution_corrects_the_result_and_the_job_goes_on(world: World, issues: Issues, bell: CountingBell) -> None:
     issue = blocking()
     run = ask(world, issue)
     assert world.job(run.job.id).status == "WAITING"
@@ -98,18 +35,20 @@ def test_a_resolution_corrects_the_result_and_the_job_goes_on(world: World, issu
     assert (view.resolved_by, view.note) == ("ann", "as printed")
     assert view.resolved_at is not None
     assert (step(world, run).status, step(world, run).result) == ("COMPLETED", {"total": 110, "tax": 2})
-    assert bell.rung == {"system"}, "whoever runs the finish step hears of it"
+    assert bell.heard == {"system"}, "whoever runs the finish step hears of it"
     world.run_to_end()
     assert world.job(run.job.id).status == "COMPLETED"
 
 
-def test_an_answer_to_a_step_with_a_processor_is_still_to_be_applied(world: World, issues: Issues, bell: Bell) -> None:
+def test_an_answer_to_a_step_with_a_processor_is_still_to_be_applied(
+    world: World, issues: Issues, bell: CountingBell
+) -> None:
     issue = blocking()
     run = ask(world, issue, of=plan(processor="save"))
     issues.resolve(issue.id, {"total": 110})
     found = step(world, run)
     assert (found.status, found.checkpointed, found.result) == ("READY", True, {"total": 110, "tax": 2})
-    assert bell.rung == {"rule"}
+    assert bell.heard == {"rule"}
 
 
 def test_without_data_the_result_is_accepted_as_it_is(world: World, issues: Issues) -> None:
@@ -172,57 +111,6 @@ def test_fail_fails_the_step_for_good_and_says_who_rejected_it(world: World, iss
         "attempt": 1,
     }
     assert (step(world, run).status, world.job(run.job.id).status) == ("FAILED", "FAILED")
-
-
-def test_data_that_does_not_fit_is_refused_with_place_and_rule(world: World, issues: Issues) -> None:
-    issue = blocking(answer_schema=TOTAL)
-    run = ask(world, issue)
-    for data, place in [({"total": "many"}, r"\$\.total: .*properties/total/type"), ({}, "required"), (None, "null")]:
-        with pytest.raises(AnswerInvalid, match=place):
-            issues.resolve(issue.id, data)
-    assert step(world, run).status == "WAITING"
-    assert issues.get(issue.id).status is IssueStatus.OPEN
-    issues.resolve(issue.id, {"total": 3})
-    assert step(world, run).status == "COMPLETED"
-
-
-def test_a_result_that_would_not_fit_its_output_schema_is_refused(world: World, issues: Issues) -> None:
-    issue = blocking()
-    run = ask(world, issue, of=plan(schema=TOTAL), result='{"total": null}')
-    with pytest.raises(AnswerInvalid, match=r"the result of check does not fit: \$\.total"):
-        issues.resolve(issue.id, {"tax": 1})
-    assert issues.get(issue.id).status is IssueStatus.OPEN
-    issues.resolve(issue.id, {"total": 4})
-    assert step(world, run).result == {"total": 4}
-
-
-def test_an_issue_is_resolved_once(world: World, issues: Issues) -> None:
-    issue = blocking()
-    run = ask(world, issue)
-    issues.resolve(issue.id, {"total": 1}, by="ann")
-    with pytest.raises(AlreadyResolved, match=r"resolved by ann at \d{4}-"):
-        issues.resolve(issue.id, {"total": 2}, by="bob")
-    assert step(world, run).result == {"total": 1, "tax": 2}
-
-
-def test_of_two_who_resolve_at_the_same_moment_one_is_told_so(world: World, issues: Issues) -> None:
-    issue = blocking()
-    run = ask(world, issue)
-    barrier = Barrier(2)
-
-    def resolve(total: int) -> str:
-        barrier.wait(30)
-        try:
-            issues.resolve(issue.id, {"total": total}, by=str(total))
-        except Conflict as error:
-            return error.code
-        return str(total)
-
-    with ThreadPoolExecutor(2) as people:
-        answers = sorted(people.map(resolve, [1, 2]))
-    winner, loser = answers
-    assert loser == "already_resolved"
-    assert step(world, run).result["total"] == int(winner)
 
 
 def test_two_who_resolve_the_last_two_issues_at_once_do_not_both_leave_it_to_the_other(
@@ -304,40 +192,6 @@ def test_an_issue_that_does_not_block_is_resolved_without_data(world: World, iss
         issues.resolve(remark.id)
 
 
-def test_data_beside_a_failure_has_no_use(world: World, issues: Issues) -> None:
-    issue = blocking()
-    ask(world, issue)
-    with pytest.raises(AnswerUnused, match="say why in the note"):
-        issues.resolve(issue.id, {"total": 1}, action=IssueAction.FAIL)
-
-
-@pytest.mark.parametrize("issue_id", [new_id(), "nonsense", ""], ids=["unknown", "word", "empty"])
-def test_an_unknown_issue_is_not_found_whatever_is_asked(issues: Issues, issue_id: str) -> None:
-    asks: list[Callable[[str], object]] = [issues.get, issues.resolve, issues.unassign]
-    asks += [lambda id_: issues.assign(id_, "ann"), lambda id_: issues.list(after=id_)]
-    for ask_for in asks:
-        with pytest.raises(NotFound, match="issues list"):
-            ask_for(issue_id)
-
-
-def test_the_issue_of_another_organisation_is_not_found(world: World, bell: Bell, issues: Issues) -> None:
-    issue = blocking()
-    ask(world, issue)
-    theirs = Issues(world.database, bell, OTHER_ORG)
-    assert theirs.list() == []
-    with pytest.raises(NotFound):
-        theirs.resolve(issue.id)
-    assert issues.get(issue.id.upper()).id == issue.id
-
-
-@pytest.mark.parametrize("data", [{"a": "\0"}, {"a": object()}, "\ud800"], ids=["nul", "object", "surrogate"])
-def test_data_that_no_database_could_keep_is_refused(world: World, issues: Issues, data: object) -> None:
-    issue = blocking()
-    ask(world, issue)
-    with pytest.raises(InvalidInput, match="resolution"):
-        issues.resolve(issue.id, data)
-
-
 def test_a_resolution_whose_commit_was_done_but_never_confirmed_is_not_refused(world: World, issues: Issues) -> None:
     issue = blocking()
     run = ask(world, issue)
@@ -355,78 +209,3 @@ def test_a_resolution_whose_commit_was_done_but_never_confirmed_is_not_refused(w
         failpoints.hook(None)
     assert lost
     assert step(world, run).result == {"total": 7, "tax": 2, "lines": [3, 4]}
-
-
-def test_a_person_opens_an_issue_about_an_entity_or_a_job(world: World, issues: Issues) -> None:
-    job_id = world.submit(single_step())
-    about_job = issues.open(title="Looks odd", job_id=job_id, by="ann", details={"page": 2})
-    assert (about_job.job_id, about_job.entity_id, about_job.blocking) == (job_id, job_id, False)
-    assert (about_job.created_by, about_job.details, about_job.code) == ("ann", {"page": 2}, "reported")
-    about_entity = issues.open(title="Torn", entity=("document", "7"), severity=IssueSeverity.CRITICAL)
-    assert (about_entity.job_id, about_entity.entity_type, about_entity.entity_id) == (None, "document", "7")
-    assert issues.resolve(about_entity.id).status is IssueStatus.RESOLVED
-    with pytest.raises(InvalidInput, match="name one of them"):
-        issues.open(title="About nothing")
-    with pytest.raises(InvalidInput, match="not empty"):
-        issues.open(title=" ", job_id=job_id)
-    with pytest.raises(NotFound, match="jobs list"):
-        issues.open(title="Looks odd", job_id=new_id())
-
-
-def test_open_issues_are_assigned_and_unassigned(issues: Issues) -> None:
-    issue = issues.open(title="Torn", entity=("document", "7"))
-    assert issues.assign(issue.id, "ann").assigned_to == "ann"
-    assert issues.unassign(issue.id).assigned_to is None
-    with pytest.raises(InvalidInput, match="Name somebody"):
-        issues.assign(issue.id, " ")
-    issues.resolve(issue.id)
-    with pytest.raises(Conflict, match="resolved; only an open one"):
-        issues.assign(issue.id, "bob")
-
-
-def test_issues_are_listed_newest_or_most_severe_first_and_by_page(issues: Issues) -> None:
-    severities = [IssueSeverity(word) for word in ("warning", "critical", "info", "error", "critical")]
-    ids = [
-        issues.open(title=f"{n}", entity=("document", "7"), severity=severity).id
-        for n, severity in enumerate(severities)
-    ]
-    assert [issue.id for issue in issues.list()] == ids[::-1]
-    assert [issue.title for issue in issues.list(order="severity")] == ["4", "1", "3", "0", "2"]
-    for order in ("newest", "severity"):
-        pages: list[str] = []
-        while page := issues.list(order=order, limit=2, after=pages[-1] if pages else None):
-            pages += [issue.id for issue in page]
-        assert pages == [issue.id for issue in issues.list(order=order)]
-
-
-def test_issues_are_found_by_what_they_are(world: World, issues: Issues) -> None:
-    question = blocking(severity=IssueSeverity.CRITICAL, assigned_to="ann")
-    run = ask(world, question)
-    torn = issues.open(title="Torn", entity=("document", "7"), severity=IssueSeverity.INFO)
-    done = issues.open(title="Done", entity=("document", "7"))
-    issues.resolve(done.id)
-
-    def found(**filters: Any) -> set[str]:
-        return {issue.id for issue in issues.list(**filters)}
-
-    assert found() == {question.id, torn.id}
-    assert found(status=None) == {question.id, torn.id, done.id}
-    assert found(status=IssueStatus.RESOLVED) == {done.id}
-    assert found(severity=IssueSeverity.WARNING) == {question.id}
-    assert found(assigned_to="ann") == {question.id}
-    assert found(assigned_to="") == {torn.id}
-    assert found(entity=("document", "7")) == {torn.id}
-    assert found(job_id=run.job.id) == {question.id}
-    assert found(blocking=False) == {torn.id}
-
-
-def test_a_wait_that_is_over_without_a_trace_is_named(world: World, issues: Issues) -> None:
-    """The epoch is the fence for people too: an issue left open by hand answers nothing."""
-    issue = blocking()
-    run = ask(world, issue)
-    world.report(run.job.id, Cancelled())
-    with world.database.write() as connection:
-        connection.execute(table.update().where(table.c.id == issue.id).values(status="open"))
-    with pytest.raises(NotWaiting, match="no longer waits"):
-        issues.resolve(issue.id)
-    assert issues.get(issue.id).status is IssueStatus.OPEN

@@ -1,27 +1,16 @@
-"""Asking models through the gateway: every limit is kept, every call recorded, on both databases.
-
-Long because every limit around a call is judged with the same stand-in, clock and ledger.
-"""
+"""Asking models through the gateway: every call recorded, every limit kept together, on both databases."""
 
 import asyncio
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from decimal import Decimal
-from typing import Any
 
 import pytest
-from sqlalchemy import Connection, Row, select
 
 from docmill.ai.bucket import LONGEST_WAIT
 from docmill.ai.budget import Budget, Span
-from docmill.ai.gateway import Gateway
-from docmill.ai.prices import Price
-from docmill.ai.rules import Rules
-from docmill.db.database import Database
-from docmill.db.tables import ai_breakers, ai_buckets, ai_budgets, ai_calls
+from docmill.db.tables import ai_breakers, ai_buckets
 from docmill.model.ai import Answer, Caller, FinishReason, ModelCall, Reply, Request
 from docmill.model.ai_errors import (
     BudgetExceeded,
@@ -33,99 +22,11 @@ from docmill.model.ai_errors import (
     OutputInvalid,
     OutputTruncated,
 )
-from docmill.model.errors import DatabaseUnavailable, Deferred, DocmillError, LeaseLost
-from docmill.model.ids import DEFAULT_ORG, derived_id, new_id
+from docmill.model.errors import Deferred, DocmillError
+from docmill.model.ids import DEFAULT_ORG, new_id
 from docmill.services.models import ModelUse, SpendBy
-from docmill.testing.scripted import Line, Script, Scripted
-from docmill.testing.world import Clock
-
-START = datetime(2026, 11, 15, 12, tzinfo=UTC)
-FAST = 1e6
-PRICES = {"m": Price(input=Decimal(0), output=Decimal(1000))}
-"""A token of output costs a tenth of a cent."""
-CENT = 10_000_000
-ANSWER = Answer(text="yes", input_tokens=5, output_tokens=10)
-"""Costs a cent."""
-OTHER_ORG = derived_id("organisation", "other")
-
-
-class Bench:
-    """A gateway with a scripted model under a clock of its own."""
-
-    def __init__(self, database: Database) -> None:
-        self.database = database
-        self.clock = Clock(START)
-        self.waits: list[float] = []
-        self._gateways: list[Gateway] = []
-
-    async def _wait(self, seconds: float) -> None:
-        self.waits.append(seconds)
-
-    def gateway(self, model: Scripted, **rules: Any) -> Gateway:
-        rules = {"rate": FAST, "burst": 1000, "prices": PRICES, "max_tokens": 100, **rules}
-        made = Gateway(
-            self.database,
-            {"scripted": model.provider()},
-            Rules(**rules),
-            clock=lambda connection: self.clock.now,
-            wait=self._wait,
-        )
-        self._gateways.append(made)
-        return made
-
-    def close(self) -> None:
-        for made in self._gateways:
-            made.close()
-
-    def rows(self, table: Any) -> list[Row[Any]]:
-        with self.database.read() as connection:
-            return list(connection.execute(select(table)).all())
-
-    def calls(self) -> list[Row[Any]]:
-        return sorted(self.rows(ai_calls), key=lambda row: str(row.id))
-
-    def spent(self, org_id: str = DEFAULT_ORG) -> dict[str, int]:
-        return {row.period: row.spent_nanos for row in self.rows(ai_budgets) if row.org_id == org_id}
-
-    def breaker(self) -> str:
-        found = self.rows(ai_breakers)
-        return str(found[0].state) if found else "closed"
-
-    def check(self) -> None:
-        """What was spent is the sum of the calls, in every period."""
-        sums: Counter[tuple[str, str]] = Counter()
-        for call in self.rows(ai_calls):
-            day = call.created_at.astimezone(UTC).date().isoformat()
-            sums[call.org_id, day] += call.cost_nanos
-            sums[call.org_id, day[:7]] += call.cost_nanos
-        assert +Counter({(row.org_id, row.period): row.spent_nanos for row in self.rows(ai_budgets)}) == +sums
-
-
-@pytest.fixture
-def bench(database_url: str) -> Iterator[Bench]:
-    database = Database(database_url)
-    made = Bench(database)
-    try:
-        yield made
-        made.check()
-    finally:
-        made.close()
-        database.close()
-
-
-def ask(gateway: Gateway, caller: Caller | None = None, **request: Any) -> Reply:
-    """One call to its end."""
-    return asyncio.run(gateway.generate(Request(**{"prompt": "well?", "model": "scripted:m", **request}), caller))
-
-
-def fails(gateway: Gateway, kind: type[DocmillError], **request: Any) -> DocmillError:
-    with pytest.raises(kind) as caught:
-        ask(gateway, **request)
-    assert type(caught.value) is kind
-    return caught.value
-
-
-# Asking and recording.
+from docmill.testing.scripted import Line, Scripted
+from tests.contract.gateway_bench import ANSWER, CENT, Bench, ask, fails
 
 
 def test_an_answer_is_recorded_with_its_tokens_and_cost_before_the_step_gets_it(bench: Bench) -> None:
@@ -236,108 +137,6 @@ def test_a_call_cancelled_while_it_is_let_in_leaves_no_reservation(bench: Bench)
     assert [(call.outcome, call.cost_nanos) for call in bench.calls()] in ([], [("failed", 0)])
 
 
-# The breaker.
-
-
-def broken(bench: Bench, times: int) -> Callable[[ModelCall], Line]:
-    """A model that fails so often, and is well afterwards."""
-    count = iter(range(10**9))
-    return lambda call: ModelUnavailable("503") if next(count) < times else ANSWER
-
-
-def test_more_than_five_failures_in_a_row_keep_everybody_out_for_a_minute(bench: Bench) -> None:
-    model = Scripted(broken(bench, 6))
-    gateway, other = bench.gateway(model), bench.gateway(model)
-    for _ in range(5):
-        fails(gateway, ModelUnavailable)
-    assert bench.breaker() == "closed"
-    fails(other, ModelUnavailable)
-    assert bench.breaker() == "open"
-    bench.clock.advance(20)
-    refusal = fails(gateway, Deferred)
-    assert isinstance(refusal, Deferred)
-    assert refusal.delay == 40.0
-    assert len(model.calls) == 6
-    bench.clock.advance(40)
-    assert ask(other).text == "yes"
-    assert bench.breaker() == "closed"
-    # Who was not let in was not recorded as a call, and took no token of the rate.
-    assert len(bench.calls()) == 7
-
-
-def test_a_probe_that_fails_opens_it_for_another_minute(bench: Bench) -> None:
-    gateway = bench.gateway(Scripted(broken(bench, 7)))
-    for _ in range(6):
-        fails(gateway, ModelUnavailable)
-    bench.clock.advance(60)
-    fails(gateway, ModelUnavailable)
-    bench.clock.advance(59)
-    fails(gateway, Deferred)
-    bench.clock.advance(1)
-    ask(gateway)
-
-
-def test_a_probe_that_was_never_asked_says_nothing_about_the_model(bench: Bench) -> None:
-    """Its worker lost the step while the call waited for its turn."""
-    model = Scripted(broken(bench, 7))
-    gateway = bench.gateway(model)
-    for _ in range(6):
-        fails(gateway, ModelUnavailable)
-    bench.clock.advance(60)
-
-    def lost() -> None:
-        raise LeaseLost("The step was taken over.")
-
-    with pytest.raises(LeaseLost):
-        asyncio.run(gateway.generate(Request(prompt="well?", model="scripted:m"), still_wanted=lost))
-    assert len(model.calls) == 6
-    assert bench.breaker() == "half_open"
-    fails(gateway, ModelUnavailable)
-    assert bench.breaker() == "open", "the next caller was the probe instead"
-
-
-def test_each_model_has_a_breaker_of_its_own(bench: Bench) -> None:
-    script: Script = {"m": [ModelUnavailable("503")], "n": [ANSWER]}
-    gateway = bench.gateway(Scripted(script))
-    for _ in range(6):
-        fails(gateway, ModelUnavailable)
-    fails(gateway, Deferred)
-    ask(gateway, model="scripted:n")
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        Answer(text="[", input_tokens=1, output_tokens=1),
-        Answer(text="{}", input_tokens=1, output_tokens=1, finish=FinishReason.LENGTH),
-        ModelAuthentication("No."),
-        ModelUnknown("No."),
-        ZeroDivisionError(),
-    ],
-    ids=["malformed", "truncated", "key", "model", "bug"],
-)
-def test_only_the_health_of_the_provider_opens_it(bench: Bench, line: Line) -> None:
-    gateway = bench.gateway(Scripted({"m": [line]}))
-    for _ in range(10):
-        with pytest.raises((DocmillError, ZeroDivisionError)):
-            ask(gateway, output_schema={"type": "object"})
-    assert bench.breaker() == "closed"
-
-
-def test_a_person_can_close_it(bench: Bench) -> None:
-    gateway = bench.gateway(Scripted(broken(bench, 6)))
-    for _ in range(6):
-        fails(gateway, ModelUnavailable)
-    use = ModelUse(bench.database)
-    (found,) = use.breakers()
-    assert (found.name, found.state, found.failures) == ("scripted:m", "open", 6)
-    use.reset_breaker("scripted:m")
-    ask(gateway)
-
-
-# The rate.
-
-
 def test_callers_wait_for_their_tokens_in_turn_and_too_many_are_sent_away(bench: Bench) -> None:
     gateway = bench.gateway(Scripted({"m": [ANSWER]}), rate=10.0, burst=1)
 
@@ -361,130 +160,6 @@ def test_a_provider_may_have_a_rate_of_its_own(bench: Bench) -> None:
     ask(gateway)
     ask(gateway)
     assert bench.waits == [0.5]
-
-
-# The budget.
-
-
-def test_a_budget_is_kept_to_the_cent_and_says_so(bench: Bench) -> None:
-    gateway = bench.gateway(Scripted({"m": [ANSWER]}), budgets=(Budget(span=Span.DAY, limit=30 * CENT),), max_tokens=10)
-    for _ in range(30):
-        ask(gateway)
-    error = fails(gateway, BudgetExceeded)
-    assert "$0.30 of the day's $0.30" in error.message
-    assert bench.spent()["2026-11-15"] == 30 * CENT
-    # Another organisation has a budget of its own, and tomorrow is another day.
-    ask(gateway, Caller(org_id=OTHER_ORG))
-    bench.clock.advance(12 * 3600)
-    ask(gateway)
-
-
-def test_what_is_on_its_way_counts_with_the_most_it_can_cost(bench: Bench) -> None:
-    asked, gate = asyncio.Event(), asyncio.Event()
-
-    class Slow(Scripted):
-        async def ask(self, call: ModelCall) -> Answer:
-            asked.set()
-            await gate.wait()
-            return await super().ask(call)
-
-    # Each may cost ten cents and costs one; there are fifteen.
-    gateway = bench.gateway(Slow({"m": [ANSWER]}), budgets=(Budget(span=Span.MONTH, limit=15 * CENT),))
-    request = Request(prompt="well?", model="scripted:m")
-
-    async def play() -> None:
-        first = asyncio.create_task(gateway.generate(request))
-        await asked.wait()
-        with pytest.raises(Deferred):
-            await gateway.generate(request)
-        gate.set()
-        await first
-        await gateway.generate(request)
-
-    asyncio.run(play())
-    assert bench.spent()["2026-11"] == 2 * CENT
-
-
-def test_a_call_whose_process_died_is_counted_with_the_most_it_can_have_cost(bench: Bench) -> None:
-    class Killed(Scripted):
-        async def ask(self, call: ModelCall) -> Answer:
-            await super().ask(call)
-            raise RuntimeError("killed")
-
-    doomed = bench.gateway(Killed({"m": [ANSWER]}), timeout=30.0)
-    # The process dies here: nothing more is written.
-    doomed._settle = lambda ticket, ending: asyncio.sleep(0)  # type: ignore[method-assign]
-    with pytest.raises(RuntimeError, match="killed"):
-        ask(doomed)
-    gateway = bench.gateway(Scripted({"m": [ANSWER]}))
-    ask(gateway)
-    assert [call.outcome for call in bench.calls()] == ["asked", "answered"]
-    bench.clock.advance(91)
-    ask(gateway)
-    lost, *_ = bench.calls()
-    assert (lost.outcome, lost.cost_nanos) == ("lost", 10 * CENT)
-    assert bench.spent()["2026-11"] == 12 * CENT
-
-
-def test_a_process_that_was_only_asleep_corrects_what_was_presumed(bench: Bench) -> None:
-    gateway = bench.gateway(Scripted({"m": [ANSWER]}))
-
-    class Asleep(Scripted):
-        async def ask(self, call: ModelCall) -> Answer:
-            bench.clock.advance(1000)
-            await gateway.generate(Request(prompt="well?", model="scripted:m"))
-            assert bench.spent()["2026-11"] == 11 * CENT
-            return await super().ask(call)
-
-    ask(bench.gateway(Asleep({"m": [ANSWER]})))
-    assert [call.outcome for call in bench.calls()] == ["answered", "answered"]
-    assert bench.spent()["2026-11"] == 2 * CENT
-
-
-@pytest.mark.parametrize("lost", [1, 2], ids=["admission", "settlement"])
-def test_a_call_is_recorded_and_counted_once_although_the_answer_to_a_commit_was_lost(bench: Bench, lost: int) -> None:
-    gateway = bench.gateway(Scripted(broken(bench, 1)))
-    commits = iter(range(1, 100))
-    write = bench.database.write
-
-    @contextmanager
-    def unheard() -> Iterator[Connection]:
-        with write() as connection:
-            yield connection
-        if next(commits) == lost:
-            raise DatabaseUnavailable("The server went away.")
-
-    bench.database.write = unheard  # type: ignore[method-assign]
-    fails(gateway, ModelUnavailable)
-    (breaker,) = bench.rows(ai_breakers)
-    assert breaker.failures == 1
-    ask(gateway)
-    assert [call.outcome for call in bench.calls()] == ["failed", "answered"]
-    (bucket,) = bench.rows(ai_buckets)
-    assert bucket.tokens == 998.0
-
-
-def test_a_probe_knows_that_it_is_one_although_the_answer_to_its_admission_was_lost(bench: Bench) -> None:
-    gateway = bench.gateway(Scripted(broken(bench, 6)))
-    for _ in range(6):
-        fails(gateway, ModelUnavailable)
-    bench.clock.advance(60)
-    commits = iter(range(1, 100))
-    write = bench.database.write
-
-    @contextmanager
-    def unheard() -> Iterator[Connection]:
-        with write() as connection:
-            yield connection
-        if next(commits) == 1:
-            raise DatabaseUnavailable("The server went away.")
-
-    bench.database.write = unheard  # type: ignore[method-assign]
-    assert ask(gateway).text == "yes"
-    assert bench.breaker() == "closed"
-
-
-# All of it.
 
 
 def test_with_a_third_of_the_calls_faulty_limits_hold_and_accounts_agree(bench: Bench) -> None:

@@ -1,13 +1,10 @@
 """What reviewers do to fields, and what becomes of it: locks, undo, required fields, decisions; on both databases."""
 
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from sqlalchemy import select
 
-from docmill.db.database import Database
 from docmill.db.tables import documents, jobs, review_items
 from docmill.model.errors import Conflict, Forbidden, InvalidInput, NotFound
 from docmill.model.ids import new_id
@@ -17,13 +14,6 @@ from docmill.services.review import FieldView
 from tests.contract.desk import ANN, BOSS, Desk, extraction, person
 
 LINES = ({"description": "Paper", "amount": "5.00"}, {"description": "Ink", "amount": "7.50"})
-
-
-@pytest.fixture
-def desk(database_url: str, tmp_path: Path) -> Iterator[Desk]:
-    desk = Desk(Database(database_url), tmp_path)
-    yield desk
-    desk.close()
 
 
 def claimed(desk: Desk, **fields: str) -> str:

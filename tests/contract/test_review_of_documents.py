@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from sqlalchemy import select, update
 
-from docmill.db.database import Database
 from docmill.db.tables import documents, job_steps, jobs, review_items
 from docmill.documents.records import DocumentRecord
 from docmill.engine.context import AppliedDatabase
@@ -177,13 +176,6 @@ def test_decided_items_are_labelled_documents(room: Mailroom, tmp_path: Path) ->
     assert (row.fields["total"], row.fields["number"]) == ("99.00", None)
     assert folder.file(row).read_bytes() == BILL
     assert second.id not in {row.file.split(".")[0] for row in folder.rows}
-
-
-@pytest.fixture
-def desk(database_url: str, tmp_path: Path) -> Iterator[Desk]:
-    desk = Desk(Database(database_url), tmp_path)
-    yield desk
-    desk.close()
 
 
 def run(desk: Desk, item: str, found: Extraction, **policy: Any) -> None:

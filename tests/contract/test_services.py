@@ -20,25 +20,7 @@ from docmill.services.jobs import JobFilter, Jobs, Retry
 from docmill.services.templates import Templates, TemplateVersion
 from docmill.testing.samples import Draft, chain, make_plan, single_step
 from docmill.testing.world import OTHER_ORG, World, compiled, lease
-
-
-class CountingBell:
-    """Remembers what was rung."""
-
-    def __init__(self) -> None:
-        self.rung: list[frozenset[str]] = []
-
-    def ring(self, queues: object) -> None:
-        self.rung.append(frozenset(queues))  # type: ignore[call-overload]
-
-    def listen(self, worker_id: str, on_ring: object) -> None: ...
-
-    def close(self) -> None: ...
-
-
-@pytest.fixture
-def bell() -> CountingBell:
-    return CountingBell()
+from tests.contract.bells import CountingBell
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ import sys
 
 from docmill.engine import runner
 from docmill.plugin import StepContext, step
+from docmill.testing.waiting import until_true
 from docmill.testing.world import World
 from tests.contract.stories import plan_of, run_job
 
@@ -20,8 +21,7 @@ steps:
 @step("winds up")
 async def winds_up(ctx: StepContext) -> str:
     """Goes on until it is told that its time is nearly up."""
-    while not ctx.stopping:
-        await asyncio.wait([asyncio.ensure_future(asyncio.Event().wait())], timeout=0.005)
+    await until_true(lambda: ctx.stopping, interval=0.005)
     return "in time"
 
 

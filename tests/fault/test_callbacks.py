@@ -3,6 +3,7 @@
 import json
 import random
 import signal
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -129,7 +130,7 @@ class FleetHub(Hub):
     """A hub that answers to the installation of a fleet, once there is one."""
 
     def bring_to(self, fleet: Fleet) -> None:
-        self._deliver = lambda body, headers: fleet.app.callbacks.receive(body, headers=headers)
+        self._deliver = lambda body, headers: fleet.app.callbacks.receive(body, now=datetime.now(UTC), headers=headers)
 
     def __enter__(self) -> "FleetHub":
         return self

@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any, get_args, get_origin
 
 import pytest
+from cyclopts import App
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
+from docmill.cli.program import build
 from docmill.engine.decide import SUSPECT_CRASHES
 from docmill.engine.lane_a import MAX_BYTES, MAX_STEPS
 from docmill.engine.lane_b import MAX_STEPS as MAX_APPLIES
@@ -159,3 +161,28 @@ def test_links_between_pages_lead_somewhere(page: Path) -> None:
     targets = re.findall(r"\]\(([^)#]+)", page.read_text())
     dead = [target for target in targets if "://" not in target and not (page.parent / target).exists()]
     assert not dead
+
+
+def commands(app: App, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], set[str]]]:
+    """Every command below this one, with the names of its options."""
+    for name in app:
+        if not name.startswith("-"):
+            yield from commands(app[name], (*path, name))
+    if path and app.default_command is not None:
+        yield path, {name for each in app.assemble_argument_collection() for name in each.names if name[:2] == "--"}
+
+
+CLI = (ROOT / "docs/reference/cli.md").read_text()
+OF_ALL_COMMANDS = {"--json", "--limit"}
+"""Explained once, at the beginning of the page."""
+
+
+def test_every_command_and_option_is_documented() -> None:
+    heads = {section.split("\n")[0]: section for section in CLI.split("\n## ")[1:]}
+    sections = {name: section for head, section in heads.items() for name in re.findall(r"`docmill (\w+)`", head)}
+    for path, options in commands(build()):
+        command, section = f"docmill {' '.join(path)}", sections[path[0]]
+        assert all(re.search(rf"\b{word}\b", section) for word in path[1:]), f"{command} is not in cli.md"
+        negative = {f"--{name.removeprefix('--no-')}" for name in options if name.startswith("--no-")}
+        for option in options - negative - OF_ALL_COMMANDS:
+            assert option in section, f"{command} {option} is not in cli.md"

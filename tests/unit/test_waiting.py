@@ -1,10 +1,11 @@
-"""`until` returns what it waited for, and gives up at its deadline."""
+"""`until` returns what it waited for, and gives up at its deadline; `until_true` waits on an event loop."""
 
+import asyncio
 from collections.abc import Iterator
 
 import pytest
 
-from docmill.testing.waiting import TimedOut, until
+from docmill.testing.waiting import TimedOut, until, until_true
 
 
 def test_returns_the_first_true_answer() -> None:
@@ -24,3 +25,16 @@ def test_asks_at_least_once_even_without_time() -> None:
 def test_an_error_in_the_predicate_is_not_swallowed() -> None:
     with pytest.raises(ZeroDivisionError):
         until(lambda: 1 // 0)
+
+
+def test_on_an_event_loop_others_go_on_meanwhile() -> None:
+    heard: list[str] = []
+
+    async def play() -> None:
+        waiting = asyncio.ensure_future(until_true(lambda: heard, interval=0))
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        heard.append("the bell")
+        await waiting
+
+    asyncio.run(play())

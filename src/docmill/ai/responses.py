@@ -14,9 +14,9 @@ from typing import Any
 
 import orjson
 from sqlalchemy import Connection, Row, delete, select
-from sqlalchemy.dialects import postgresql, sqlite
 
 from docmill.ai.rules import Target
+from docmill.db.conflicts import insert_into
 from docmill.db.tables import ai_calls, ai_responses
 from docmill.model.ai import Caller, ModelCall
 
@@ -76,7 +76,7 @@ def claim(
         "created_at": now,
         "expires_at": until,
     }
-    statement = _insert(connection).values(key=key, **values)
+    statement = insert_into(connection, ai_responses).values(key=key, **values)
     if row is None:
         # Of two that find no row, the second waits here for the first to commit, and then makes none.
         made = connection.execute(statement.on_conflict_do_nothing()).rowcount
@@ -117,8 +117,3 @@ def _sweep(connection: Connection, now: datetime) -> None:
     rows: Sequence[Row[Any]] = connection.execute(query.with_for_update(skip_locked=True)).all()
     if rows:
         connection.execute(delete(ai_responses).where(ai_responses.c.key.in_([row.key for row in rows])))
-
-
-def _insert(connection: Connection) -> Any:
-    dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
-    return dialect.insert(ai_responses)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from docmill.bootstrap.clock import this_moment
 from docmill.bootstrap.meanings import document_work, model_accesses, no_blobs
 from docmill.model.errors import DocmillError
 from docmill.settings import ExecutorSection, ProviderSection, Settings
@@ -40,7 +41,6 @@ def load_registry(
     work: "DocumentWork | None" = None,
 ) -> "Registry":
     """All declared steps, processors and loaders; external steps go to these executors, models to these providers."""
-    from datetime import UTC, datetime
     from importlib import import_module
 
     from docmill.ai.providers.asking import provider_of
@@ -67,7 +67,7 @@ def load_registry(
         name: Executor(url=section.url, key=section.key, timeout=section.timeout)
         for name, section in (executors or {}).items()
     }
-    registry.add(external_call(known, lambda: datetime.now(UTC)))
+    registry.add(external_call(known, this_moment))
     for spec in document_declarations(work or document_work(Settings.model_construct(home=Path()), no_blobs)):
         # A plug-in of an earlier release may have documents of its own.
         if not (isinstance(spec, EntityLoader) and spec.entity_type in registry.loaders):

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
+from docmill.bootstrap.clock import this_moment
 from docmill.model.errors import DocmillError
 from docmill.settings import ProviderSection, Settings
 
@@ -49,30 +50,27 @@ def open_blobs(settings: Settings, links: "Callable[[], Links]") -> "Blobs":
 
 def blob_links(database: "Database") -> "Links":
     """The links to blobs of this installation."""
-    from datetime import UTC, datetime
 
     from docmill.db.secrets import BLOB_LINKS, installation_secret
     from docmill.documents.links import Links
 
-    return Links(installation_secret(database, BLOB_LINKS, now=datetime.now(UTC)))
+    return Links(installation_secret(database, BLOB_LINKS, now=this_moment()))
 
 
 def upload_slots(database: "Database") -> "Slots":
     """The links by which documents are uploaded; their secret is read when it is first needed."""
-    from datetime import UTC, datetime
     from functools import cache
 
     from docmill.db.secrets import UPLOAD_SLOTS, installation_secret
     from docmill.services.upload_slots import Slots
 
-    return Slots(cache(lambda: installation_secret(database, UPLOAD_SLOTS, now=datetime.now(UTC))))
+    return Slots(cache(lambda: installation_secret(database, UPLOAD_SLOTS, now=this_moment())))
 
 
 def document_work(
     settings: Settings, blobs: "Callable[[], Blobs]", database: "Database | None" = None
 ) -> "DocumentWork":
     """What the steps of document processing work with, by these settings; without a database nobody is asked."""
-    from datetime import UTC, datetime
 
     from docmill.documents.limits import Limits
     from docmill.steps.document_work import DocumentWork, ReviewPolicy
@@ -80,7 +78,7 @@ def document_work(
     review = settings.review
     return DocumentWork(
         blobs=blobs,
-        clock=lambda: datetime.now(UTC),
+        clock=this_moment,
         limits=Limits(**settings.documents.model_dump()),
         cache_ttl=settings.idempotency.cache_ttl,
         preserve_locked=settings.idempotency.preserve_fields,

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from docmill.cli.job_text import error_text, percent
@@ -21,8 +21,8 @@ def batch_record(view: "BatchView") -> dict[str, object]:
     return record(view, counts=counts, finished=view.finished, failures=[record(one) for one in view.failures])
 
 
-def batch_table(batches: "Sequence[BatchView]") -> None:
-    """A list of batches on stdout."""
+def batch_table(batches: "Sequence[BatchView]", now: datetime) -> None:
+    """A list of batches on stdout, as they are now."""
     rows: list[list[str | Text]] = [
         [
             view.id,
@@ -31,7 +31,7 @@ def batch_table(batches: "Sequence[BatchView]") -> None:
             f"{view.finished}/{view.total}",
             str(view.counts.get(JobStatus.FAILED, 0) or ""),
             when(view.created_at),
-            duration(view),
+            duration(view, now),
             view.title,
         ]
         for view in batches
@@ -40,7 +40,7 @@ def batch_table(batches: "Sequence[BatchView]") -> None:
     print_table(heads, rows, give_way=("TITLE", "CREATED"))
 
 
-def details(view: "BatchView") -> None:
+def details(view: "BatchView", now: datetime) -> None:
     """One batch on stdout."""
     facts = {
         "batch": view.id,
@@ -51,7 +51,7 @@ def details(view: "BatchView") -> None:
         "limit": f"{view.limit:,} ({view.active:,} active, {view.held:,} held)",
         "metadata": json.dumps(view.metadata, ensure_ascii=False) if view.metadata else "",
         "created": when(view.created_at),
-        "took": duration(view),
+        "took": duration(view, now),
     }
     for name, value in facts.items():
         if value:
@@ -78,11 +78,11 @@ def standing(view: "BatchView") -> str:
     return ", ".join(f"{number:,} {status}" for status, number in view.counts.items())
 
 
-def duration(view: "BatchView") -> str:
+def duration(view: "BatchView", now: datetime) -> str:
     """From the first start to the end, or until now."""
     if view.started_at is None:
         return ""
-    return took((view.finished_at or datetime.now(UTC)) - view.started_at)
+    return took((view.finished_at or now) - view.started_at)
 
 
 def _outcome(one: "JobResult") -> str:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from docmill.bootstrap.clock import this_moment
 from docmill.cli.batch_text import batch_record, details, duration, standing
 from docmill.cli.job_text import percent
 from docmill.cli.live import bar, drawn, note_idle
@@ -35,7 +36,7 @@ def watch_batch(installation: "Installation", batch_id: str, *, as_json: bool) -
     if as_json:
         print_json_line({"type": "result", "ok": good, "batch": batch_record(view)})
     else:
-        details(view)
+        details(view, this_moment())
     return 0 if good else 1
 
 
@@ -45,25 +46,25 @@ def _telling(view: "BatchView", *, as_json: bool) -> Iterator[Tell]:
         yield lambda seen: print_json_line({"type": "batch", "batch": batch_record(seen)})
     elif sys.stderr.isatty():
         shown = deque([view], maxlen=1)
-        with drawn(lambda console: drawing(shown[0], console.width)):
+        with drawn(lambda console: drawing(shown[0], console.width, this_moment())):
             yield shown.append
     else:
-        yield _print_line
+        yield lambda seen: _print_line(seen, this_moment())
 
 
-def _print_line(view: "BatchView") -> None:
-    clock = datetime.now().astimezone().strftime("%H:%M:%S")
+def _print_line(view: "BatchView", now: datetime) -> None:
+    clock = now.astimezone().strftime("%H:%M:%S")
     print(printable(f"{clock} {percent(view.progress)} {standing(view)}"), file=sys.stderr, flush=True)
 
 
-def drawing(view: "BatchView", width: int) -> Any:
+def drawing(view: "BatchView", width: int, now: datetime) -> Any:
     """The batch as rich draws it: a bar, and below it how the jobs stand."""
     from rich.console import Group
     from rich.text import Text
 
     head = Text.assemble(
         (bar(int(1000 * view.progress), 1000, min(40, width // 3)), "cyan"),
-        f" {percent(view.progress)}  {view.finished:,} of {view.total:,} jobs  {duration(view)}",
+        f" {percent(view.progress)}  {view.finished:,} of {view.total:,} jobs  {duration(view, now)}",
         no_wrap=True,
         overflow="ellipsis",
     )

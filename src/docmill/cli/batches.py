@@ -3,10 +3,10 @@
 import sys
 from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import App, Parameter, validators
+from cyclopts import App, Parameter
 
 from docmill.cli.acting import acting_for
-from docmill.cli.options import Fresh, Json, Limit, Metadata, Statuses, TemplateName, Watch
+from docmill.cli.options import AtMost, Fresh, Json, Limit, Metadata, Statuses, TemplateName, Watch
 from docmill.cli.output import counted, note_page, print_json, print_json_line, record
 from docmill.model.statuses import JobStatus
 
@@ -95,6 +95,7 @@ def list_batches(
     json: Json = False,
 ) -> int:
     """List batches, the newest first."""
+    from docmill.bootstrap.clock import this_moment
     from docmill.cli.batch_text import batch_record, batch_table
     from docmill.cli.opening import opened
 
@@ -103,7 +104,7 @@ def list_batches(
     if json:
         print_json({"batches": [batch_record(batch) for batch in found]})
     elif found:
-        batch_table(found)
+        batch_table(found, this_moment())
         note_page(len(found), limit)
     else:
         print("No batches yet. `docmill batch submit` starts one.", file=sys.stderr)
@@ -113,6 +114,7 @@ def list_batches(
 @app.command
 def show(batch: BatchId, /, *, json: Json = False) -> int:
     """Show how a batch stands, and the first jobs that failed."""
+    from docmill.bootstrap.clock import this_moment
     from docmill.cli.batch_text import batch_record, details
     from docmill.cli.opening import opened
 
@@ -121,7 +123,7 @@ def show(batch: BatchId, /, *, json: Json = False) -> int:
     if json:
         print_json({"batch": batch_record(view)})
     else:
-        details(view)
+        details(view, this_moment())
     return 0
 
 
@@ -135,10 +137,7 @@ def results(
     ] = None,
     status: Statuses = (),
     after: Annotated[str | None, Parameter(metavar="JOB", help="Go on after this one: the next page.")] = None,
-    limit: Annotated[
-        int | None,
-        Parameter(metavar="N", help="At most this many; all if not given.", validator=validators.Number(gte=1)),
-    ] = None,
+    limit: AtMost = None,
     json: Json = False,
 ) -> int:
     """Show what became of each job, in the order in which they were given.

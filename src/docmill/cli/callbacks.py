@@ -34,6 +34,7 @@ def callback(
     Prints JSON in any case, as the executor would be told: {"success", "skipped", "outcome", "message", "code"}. Exit
     code 0 if it succeeded, 1 if not. If the executor has a secret, the callback must come with its signed headers.
     """
+    from docmill.bootstrap.clock import this_moment
     from docmill.cli.opening import opened
     from docmill.model.errors import InvalidInput
     from docmill.webhooks.signatures import SignatureInvalid
@@ -42,7 +43,7 @@ def callback(
     body = _read(file)
     with opened() as installation:
         try:
-            answer = installation.callbacks.receive(body, headers=headers)
+            answer = installation.callbacks.receive(body, now=this_moment(), headers=headers)
         except (InvalidInput, SignatureInvalid) as error:
             print_json({"success": False, "skipped": False, "code": error.code, "message": error.message})
             return EXIT_FAILED

@@ -44,6 +44,7 @@ def export(
     Each document is written once for each schema, by its newest result.
     """
     from docmill.bootstrap import output_settings
+    from docmill.bootstrap.clock import this_moment
     from docmill.cli.opening import read_settings
     from docmill.outputs.exporting import Choice, Export, ExportFormat
     from docmill.outputs.gathering import gather
@@ -54,7 +55,7 @@ def export(
         raise WrongUse("Parquet is not for the terminal; give --out FILE.")
     if out is None and json:
         raise WrongUse("--json tells what was written to a file; give --out, or --format json for the data.")
-    moment = None if since is None else parse_since(since, datetime.now(UTC))
+    moment = None if since is None else parse_since(since, this_moment())
     settings = read_settings()
     places = output_settings(settings).into(from_)
     with outputs_of(organisation, settings, from_) as (org_id, installation, acting):

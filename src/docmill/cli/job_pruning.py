@@ -2,11 +2,11 @@
 
 from typing import Annotated
 
-from cyclopts import Parameter, validators
+from cyclopts import Parameter
 
 from docmill.cli.acting import acting_for
 from docmill.cli.errors import WrongUse
-from docmill.cli.options import Json
+from docmill.cli.options import AtMost, Json
 from docmill.cli.output import counted, print_json
 from docmill.model.statuses import FINISHED_JOBS, JobStatus
 
@@ -25,10 +25,7 @@ def prune(
         ),
     ] = (),
     dry_run: Annotated[bool, Parameter(negative="", help="Only count them.")] = False,
-    limit: Annotated[
-        int | None,
-        Parameter(metavar="N", help="At most this many; all if not given.", validator=validators.Number(gte=1)),
-    ] = None,
+    limit: AtMost = None,
     json: Json = False,
 ) -> int:
     """Delete finished jobs with their steps, events and resolved issues, the oldest first.

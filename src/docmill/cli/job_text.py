@@ -4,7 +4,7 @@ import json
 import shutil
 import sys
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from docmill.cli.output import counted, print_table, printable, record, styled, took, when
@@ -31,8 +31,8 @@ def job_record(view: "JobView") -> dict[str, object]:
     return record(view.summary) | whole
 
 
-def job_table(jobs: "Sequence[JobSummary]") -> None:
-    """A list of jobs on stdout."""
+def job_table(jobs: "Sequence[JobSummary]", now: datetime) -> None:
+    """A list of jobs on stdout, as they are now."""
     roomy = not sys.stdout.isatty() or shutil.get_terminal_size().columns >= _ROOMY
     heads = ["JOB", "STATUS", "TEMPLATE", "ENTITY"]
     titled = any(job.title for job in jobs)
@@ -42,13 +42,13 @@ def job_table(jobs: "Sequence[JobSummary]") -> None:
     for job in jobs:
         entity = f"{job.entity_type}:{job.entity_id}"
         row: list[str | Text] = [job.id, _status(job), job.template, entity]
-        row += [when(job.created_at), duration(job)] if roomy else []
+        row += [when(job.created_at), duration(job, now)] if roomy else []
         row += [job.title] if roomy and titled else []
         rows.append(row)
     print_table(heads, rows, give_way=("TEMPLATE", "ENTITY", "TITLE"))
 
 
-def details(view: "JobView", *, whole_results: bool = False) -> None:
+def details(view: "JobView", now: datetime, *, whole_results: bool = False) -> None:
     """One job with its steps on stdout; results in a line each, or whole."""
     job = view.summary
     settled = sum(step.status.settled for step in view.steps)
@@ -66,13 +66,16 @@ def details(view: "JobView", *, whole_results: bool = False) -> None:
         "priority": str(job.priority) if job.priority else "",
         "run": str(job.run) if job.run > 1 else "",
         "created": when(job.created_at),
-        "took": duration(job),
+        "took": duration(job, now),
     }
     for name, value in facts.items():
         if value:
             print(f"{name:<11} {printable(value)}")
     print()
-    rows = [(step.step_key, styled(step.status), _tries(step), took(_length(step)), _note(step)) for step in view.steps]
+    rows = [
+        (step.step_key, styled(step.status), _tries(step), took(_length(step, now)), _note(step, now))
+        for step in view.steps
+    ]
     print_table(("STEP", "STATUS", "TRIES", "TOOK", "NOTE"), rows, give_way=("NOTE",))
     for step in view.steps:
         if step.error:
@@ -119,11 +122,11 @@ def percent(progress: float) -> str:
     return f"{int(progress * 100)}%"
 
 
-def duration(job: "JobSummary") -> str:
+def duration(job: "JobSummary", now: datetime) -> str:
     """From start to end, or until now."""
     if job.started_at is None:
         return ""
-    return took((job.finished_at or datetime.now(UTC)) - job.started_at)
+    return took((job.finished_at or now) - job.started_at)
 
 
 def error_text(error: object) -> str:
@@ -138,15 +141,15 @@ def _tries(step: "StepView") -> str:
     return f"{step.attempt}/{step.max_attempts}" if step.attempt else ""
 
 
-def _length(step: "StepView") -> timedelta | None:
+def _length(step: "StepView", now: datetime) -> timedelta | None:
     if step.started_at is None:
         return None
     if step.finished_at is None and step.status is not StepStatus.IN_PROGRESS:
         return None
-    return (step.finished_at or datetime.now(UTC)) - step.started_at
+    return (step.finished_at or now) - step.started_at
 
 
-def _note(step: "StepView") -> str:
+def _note(step: "StepView", now: datetime) -> str:
     notes = ["optional"] if step.optional else []
     if step.reason is not None:
         notes.append({"condition": "its condition does not hold"}.get(step.reason, step.reason.replace("_", " ")))
@@ -156,6 +159,6 @@ def _note(step: "StepView") -> str:
         notes.append(f"model {step.model}")
     if step.crashes:
         notes.append(counted(step.crashes, "crash", "crashes"))
-    if step.due_at is not None and step.due_at > datetime.now(UTC):
-        notes.append(f"due in {took(step.due_at - datetime.now(UTC))}")
+    if step.due_at is not None and step.due_at > now:
+        notes.append(f"due in {took(step.due_at - now)}")
     return ", ".join(notes)

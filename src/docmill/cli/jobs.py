@@ -122,6 +122,7 @@ def list_jobs(
     json: Json = False,
 ) -> int:
     """List jobs, the newest first."""
+    from docmill.bootstrap.clock import this_moment
     from docmill.cli.opening import opened
     from docmill.services.jobs import JobFilter
     from docmill.services.submission import entity_of
@@ -141,7 +142,7 @@ def list_jobs(
     if json:
         print_json({"jobs": [record(job) for job in found]})
     elif found:
-        job_table(found)
+        job_table(found, this_moment())
         note_page(len(found), limit, found[-1].id)
     elif only != JobFilter() or after is not None:
         print("No such jobs.", file=sys.stderr)
@@ -187,6 +188,7 @@ def show(
 
     Status, attempts, times, what came of the steps, what went wrong, and which issues it waits for.
     """
+    from docmill.bootstrap.clock import this_moment
     from docmill.cli.opening import opened
 
     with opened() as installation:
@@ -197,7 +199,7 @@ def show(
     if json:
         print_json({"job": job_record(view) | {"waits_for": [record(issue) for issue in asked]}})
     else:
-        details(view, whole_results=results)
+        details(view, this_moment(), whole_results=results)
         waits_for(asked)
     return 0
 

@@ -17,6 +17,10 @@ TemplateName = Annotated[
 Limit = Annotated[
     int, Parameter(metavar="N", help="At most this many.", validator=validators.Number(gte=1, lte=MOST_LISTED))
 ]
+AtMost = Annotated[
+    int | None,
+    Parameter(metavar="N", help="At most this many; all if not given.", validator=validators.Number(gte=1)),
+]
 Statuses = Annotated[
     tuple[JobStatus, ...],
     Parameter(

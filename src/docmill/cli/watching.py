@@ -3,9 +3,9 @@
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
+from docmill.bootstrap.clock import this_moment
 from docmill.cli.board import Board, job_change, step_changes
 from docmill.cli.job_events import event_record
 from docmill.cli.job_text import details, error_text, job_record, job_table, percent
@@ -54,9 +54,9 @@ def watch_jobs(
     if as_json:
         print_json_line({"type": "result", "ok": good, "jobs": [job_record(view) for view in ended]})
     elif len(ended) == 1:
-        details(ended[0])
+        details(ended[0], this_moment())
     else:
-        job_table([view.summary for view in ended])
+        job_table([view.summary for view in ended], this_moment())
     return 0 if good else 1
 
 
@@ -90,7 +90,7 @@ class _Lines:
         self._name_jobs = name_jobs
 
     def begin(self, views: "Sequence[JobView]") -> None:
-        prefix = datetime.now().astimezone().strftime("%H:%M:%S")
+        prefix = this_moment().astimezone().strftime("%H:%M:%S")
         for view in views:
             name = f"{prefix} {view.summary.id}" if self._name_jobs else prefix
             for step in view.steps:

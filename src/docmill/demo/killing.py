@@ -1,11 +1,11 @@
 """Whom to kill, and when: a worker in the middle of its papers, at a moment when the others have room for them."""
 
 from collections import Counter
-from datetime import UTC, datetime
 
 from sqlalchemy import select
 
 from docmill.bootstrap import App
+from docmill.bootstrap.clock import this_moment
 from docmill.db.tables import step_parts
 from docmill.demo.fleet import NAMES, Fleet
 from docmill.demo.installation import MODEL_SLOTS
@@ -25,7 +25,7 @@ def try_to_kill(app: App, watcher: Watcher, fleet: Fleet, snapshot: Snapshot) ->
         return None
     held: list[JobNow] = []
     running: list[tuple[str, str]] = []
-    killed_at = datetime.now(UTC)
+    killed_at = this_moment()
 
     def holds_enough() -> bool:
         nonlocal killed_at
@@ -35,7 +35,7 @@ def try_to_kill(app: App, watcher: Watcher, fleet: Fleet, snapshot: Snapshot) ->
         running.extend(
             (job.paper, key) for job in present.jobs for key, step in job.steps.items() if step.worker == name
         )
-        killed_at = datetime.now(UTC)
+        killed_at = this_moment()
         return bool(held)
 
     if not fleet.kill_if(name, holds_enough):

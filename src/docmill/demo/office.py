@@ -1,7 +1,7 @@
 """The office outside, a process of its own: posts what it is told to post, and answers by callback. Twice, to be sure.
 
-It gets the secret it shares with the installation on stdin and prints its address; it ends when stdin closes. Until
-Docmill has an HTTP endpoint for callbacks, it brings them to the installation that its environment describes.
+It gets the secret it shares with the installation on stdin and prints its address; it ends when stdin closes. It
+needs no server: it brings its callbacks to the installation that its environment describes.
 """
 
 import os
@@ -43,11 +43,12 @@ class Delivery:
 
     def __call__(self, body: bytes, headers: Mapping[str, str]) -> object:
         from docmill.bootstrap import open_app
+        from docmill.bootstrap.clock import this_moment
         from docmill.settings import load_settings
 
         if self._callbacks is None:
             self._callbacks = self._stack.enter_context(open_app(load_settings())).callbacks
-        return self._callbacks.receive(body, headers=headers)
+        return self._callbacks.receive(body, now=this_moment(), headers=headers)
 
 
 def main() -> None:

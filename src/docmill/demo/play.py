@@ -3,7 +3,6 @@
 import os
 from contextlib import closing
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event
 from time import monotonic
@@ -11,6 +10,7 @@ from time import monotonic
 from rich.console import Console
 
 from docmill.bootstrap import App
+from docmill.bootstrap.clock import this_moment
 from docmill.demo.clerk import Clerk, Resolved
 from docmill.demo.fleet import NAMES, OFFICE, Fleet
 from docmill.demo.installation import compiled_template, fill, store_prompts
@@ -58,13 +58,13 @@ def play(app: App, home: Path, fleet: Fleet, console: Console, *, began: float, 
     fill(app, papers)
     fleet.start_workers()
     watcher = Watcher(app, fleet.names_by_pid())
-    tale = Tale(plan=compiled.plan, began=datetime.now(UTC))
+    tale = Tale(plan=compiled.plan, began=this_moment())
     with open_screen(console, compiled.plan) as screen, closing(Clerk(app, os.environ)) as clerk:
         planned = tuple(JobNow(id="", paper=name, status=JobStatus.PENDING, steps={}) for name in papers)
         while len(workers := watcher.glance().workers) < len(NAMES):
             screen.show(Snapshot(jobs=planned, workers=workers), tale, [])
             _check(fleet, "the workers did not all start; the machine may be very busy", began + timeout)
-        tale.began = datetime.now(UTC)
+        tale.began = this_moment()
         app.jobs.submit(
             [
                 NewJob(template_id=template.id, org_id=DEFAULT_ORG, entity_type="demo_transaction", entity_id=name)
@@ -77,7 +77,7 @@ def play(app: App, home: Path, fleet: Fleet, console: Console, *, began: float, 
             tale.take_in(snapshot)
             if tale.kill is None and (kill := try_to_kill(app, watcher, fleet, snapshot)) is not None:
                 tale.killed(kill)
-            tale.lines.extend(clerk.act(datetime.now(UTC)))
+            tale.lines.extend(clerk.act(this_moment()))
             screen.show(snapshot, tale, tale.lines[told:])
             if snapshot.finished and not clerk.busy:
                 break

@@ -6,10 +6,11 @@ import logging
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from threading import Event
 
+from docmill.db.clock import database_now
 from docmill.db.database import Database
 from docmill.db.secrets import CALLBACK_TOKENS, installation_secret
 from docmill.engine.asking import Models
@@ -257,7 +258,9 @@ class Worker:
             raise self._failure
 
     def _secret(self) -> bytes:
-        return installation_secret(self._database, CALLBACK_TOKENS, now=datetime.now(UTC))
+        with self._database.as_engine().read() as connection:
+            now = database_now(connection)
+        return installation_secret(self._database, CALLBACK_TOKENS, now=now)
 
     def _die(self, error: BaseException) -> None:
         """A lane ended by an error nobody foresaw: the process must not live on half alive."""

@@ -119,17 +119,6 @@ def predict(calibration: Calibration, example: Example) -> float:
     return 0.5 if formula is None else formula.probability(example.signals)
 
 
-def held_out(examples: Sequence[Example], folds: int = 5, prior: Calibration | None = None) -> list[tuple[float, bool]]:
-    """The outcomes that each example has under a calibration fitted on the groups of the other folds."""
-    names = sorted({example.group for example in examples})
-    place = {name: number % folds for number, name in enumerate(names)}
-    outcomes: list[tuple[float, bool]] = []
-    for fold in range(folds):
-        fitted = fit([example for example in examples if place[example.group] != fold], prior)
-        outcomes += [(predict(fitted, example), example.right) for example in examples if place[example.group] == fold]
-    return outcomes
-
-
 def _fit_schema(schema: str, examples: Sequence[Example], before: Calibration) -> dict[str, Formula]:
     """The formula of a schema, and those of its fields."""
     whole = f"{schema}.{ANY}" if schema != ANY else ANY

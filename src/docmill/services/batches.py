@@ -7,22 +7,20 @@ from functools import partial
 from typing import Any
 
 import orjson
-from sqlalchemy import Connection, Row, select, update
+from sqlalchemy import ColumnElement, Connection, Row, select, update
 
-from docmill.db.database import Database
 from docmill.db.tables import batches, job_steps, jobs, templates
 from docmill.engine.batch import Batch, NewBatch, NewJob, Outcome, Report
-from docmill.engine.bell import CONTROL, Bell
+from docmill.engine.bell import CONTROL
 from docmill.engine.cancelling import BEFORE_ALL, cancel_some
 from docmill.engine.events import Rerun
 from docmill.engine.failpoints import failpoint
-from docmill.engine.store import Also, PlanSource, Store
-from docmill.engine.store_pool import StorePool
+from docmill.engine.store import Also, Store
 from docmill.model.errors import Conflict, DatabaseUnavailable, InvalidInput, NotFound
-from docmill.model.ids import DEFAULT_ORG, canonical_id, new_id
+from docmill.model.ids import canonical_id, new_id
 from docmill.model.statuses import FINISHED_JOBS, JobStatus, StepStatus
-from docmill.services.acting import Acted
 from docmill.services.batch_views import BatchView, JobResult, batch_row, results_of, view_of, views_of
+from docmill.services.engine_backed import EngineBacked
 from docmill.services.following import LONGEST, PATIENCE, SHORTEST, wait
 from docmill.services.submission import check_entities, check_job, checked_id, checked_metadata, checked_text
 from docmill.services.templates import check_templates
@@ -49,23 +47,12 @@ class Retried:
     """Entities that have another active job by now, as `type:id`."""
 
 
-class Batches(Acted):
+class Batches(EngineBacked):
     """The batches of one organisation; with `seen_by`, those that this person created."""
 
-    def __init__(
-        self,
-        database: Database,
-        bell: Bell,
-        org_id: str = DEFAULT_ORG,
-        stores: StorePool | None = None,
-        *,
-        seen_by: str | None = None,
-    ) -> None:
-        self._database = database.scoped(org_id)
-        self._bell = bell
-        self._org_id = org_id
-        self._mine = [batches.c.org_id == org_id] + ([] if seen_by is None else [batches.c.created_by == seen_by])
-        self._stores = (stores or StorePool(database, PlanSource())).standing_as(self._database)
+    @property
+    def _mine(self) -> Sequence[ColumnElement[bool]]:
+        return self._own(batches.c.org_id, batches.c.created_by)
 
     def submit(
         self,
@@ -291,10 +278,6 @@ class Batches(Acted):
             if seen is None or seen.finished_at is None:
                 # A look at a large batch costs more than one at a job: never more than a tenth of the time.
                 pause(LONGEST if away or (seen and seen.total > 1_000) else interval)
-
-    def close(self) -> None:
-        """Let go of the connections."""
-        self._stores.close()
 
     def _check(self, new_jobs: Sequence[NewJob], limit: int) -> None:
         if not 1 <= len(new_jobs) <= MOST_JOBS:

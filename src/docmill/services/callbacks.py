@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 import orjson
@@ -103,6 +103,7 @@ class Callbacks:
         self,
         body: bytes | Mapping[str, object],
         *,
+        now: datetime,
         headers: Mapping[str, str] | None = None,
         executor: str | None = None,
     ) -> CallbackAnswer:
@@ -113,11 +114,11 @@ class Callbacks:
         signature. `executor` names the sender where the step does not.
         """
         payload = read_payload(body)
-        target = self._target(payload)
+        target = self._target(payload, now)
         given = {name.lower(): value for name, value in (headers or {}).items()}
-        self._check_signature(body, given, (target.step and target.step.executor) or executor)
+        self._check_signature(body, given, (target.step and target.step.executor) or executor, now)
         callback_id = new_id()
-        self._store(callback_id, payload, target, given.get(ID))
+        self._store(callback_id, payload, target, given.get(ID), now)
         failpoint("callback.stored")
         if target.outcome is not CallbackOutcome.RECEIVED:
             return _answer(target.outcome, target.message, target.code)
@@ -151,7 +152,7 @@ class Callbacks:
         """Let go of the connections."""
         self._stores.close()
 
-    def _target(self, payload: CallbackPayload) -> _Target:
+    def _target(self, payload: CallbackPayload, now: datetime) -> _Target:
         """Existence first, then the token: what is not there is unknown, whatever comes with it."""
         found = self._find(canonical_id(payload.job_id), payload.step_key)
         if found.outcome is not CallbackOutcome.RECEIVED:
@@ -163,7 +164,7 @@ class Callbacks:
         if step.kind is not StepKind.EXTERNAL:
             return replace(refused, code="not_external", message=f"{step.step_key} is not answered by callback")
         try:
-            attempt = self._read_token(payload.token)
+            attempt = self._read_token(payload.token, now)
         except TokenMalformed as error:
             return replace(refused, code=error.code, message=error.message)
         if (attempt.job_id, attempt.position) != (job_id, step.position):
@@ -199,22 +200,23 @@ class Callbacks:
             plan = self._plans[template_id] = plan_from_document(connection.execute(query).scalar_one())
         return plan
 
-    def _read_token(self, token: object) -> Attempt:
+    def _read_token(self, token: object, now: datetime) -> Attempt:
         if self._tokens is None:
-            self._tokens = Tokens(installation_secret(self._database, CALLBACK_TOKENS, now=datetime.now(UTC)))
+            self._tokens = Tokens(installation_secret(self._database, CALLBACK_TOKENS, now=now))
         return self._tokens.read(token)
 
     def _check_signature(
-        self, body: bytes | Mapping[str, object], headers: Mapping[str, str], executor: str | None
+        self, body: bytes | Mapping[str, object], headers: Mapping[str, str], executor: str | None, now: datetime
     ) -> None:
         key = self._keys.get(executor or "")
         if key is not None and isinstance(body, bytes):
-            verify(key, headers, body, now=datetime.now(UTC))
+            verify(key, headers, body, now=now)
 
-    def _store(self, callback_id: str, payload: CallbackPayload, target: _Target, message_id: str | None) -> None:
+    def _store(
+        self, callback_id: str, payload: CallbackPayload, target: _Target, message_id: str | None, now: datetime
+    ) -> None:
         settled = target.outcome is not CallbackOutcome.RECEIVED
         believed = target.epoch is not None
-        now = datetime.now(UTC)
         row = {
             "id": callback_id,
             "org_id": target.org_id,

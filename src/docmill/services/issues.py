@@ -9,16 +9,12 @@ import orjson
 from sqlalchemy import ColumnElement, Connection, Row, Select, and_, case, exists, insert, or_, select, update
 
 from docmill.db.clock import database_now
-from docmill.db.database import Database
 from docmill.db.tables import issues, jobs
-from docmill.engine.bell import Bell
 from docmill.engine.context import to_json
-from docmill.engine.store import PlanSource
-from docmill.engine.store_pool import StorePool
 from docmill.model.errors import Conflict, InvalidInput, NotFound, PermanentError
-from docmill.model.ids import DEFAULT_ORG, canonical_id, new_id
+from docmill.model.ids import canonical_id, new_id
 from docmill.model.issues import IssueAction, IssueSeverity, IssueStatus
-from docmill.services.acting import Acted
+from docmill.services.engine_backed import EngineBacked
 from docmill.services.job_ids import unknown_job
 from docmill.services.resolving import Resolver
 
@@ -63,30 +59,19 @@ class IssueView:
 Onto = Callable[[IssueView], None]
 
 
-class Issues(Acted):
+class Issues(EngineBacked):
     """The issues of one organisation; with `seen_by`, those that concern this person.
 
     They do if they are about a job that the person created, were opened by the person, or are assigned to the person.
     """
 
-    def __init__(
-        self,
-        database: Database,
-        bell: Bell,
-        org_id: str = DEFAULT_ORG,
-        stores: StorePool | None = None,
-        *,
-        seen_by: str | None = None,
-    ) -> None:
-        self._database = database.scoped(org_id)
-        self._bell = bell
-        self._org_id = org_id
-        self._own_jobs = [jobs.c.org_id == org_id] + ([] if seen_by is None else [jobs.c.created_by == seen_by])
-        self._mine: list[ColumnElement[bool]] = [issues.c.org_id == org_id]
-        if seen_by is not None:
-            of_own_job = exists().where(jobs.c.id == issues.c.job_id, *self._own_jobs)
-            self._mine.append(or_(issues.c.created_by == seen_by, issues.c.assigned_to == seen_by, of_own_job))
-        self._stores = (stores or StorePool(database, PlanSource())).standing_as(self._database)
+    @property
+    def _mine(self) -> Sequence[ColumnElement[bool]]:
+        ours = issues.c.org_id == self._org_id
+        if self._seen_by is None:
+            return [ours]
+        of_own_job = exists().where(jobs.c.id == issues.c.job_id, *self._own_jobs)
+        return [ours, or_(issues.c.created_by == self._seen_by, issues.c.assigned_to == self._seen_by, of_own_job)]
 
     def list(
         self,
@@ -238,10 +223,6 @@ class Issues(Acted):
         if outcome is not None:
             self._bell.ring(outcome.left_ready)
         return self.get(view.id)
-
-    def close(self) -> None:
-        """Let go of the connections."""
-        self._stores.close()
 
     def _row(self, connection: Connection, issue_id: str, *, hold: bool = False) -> Row[Any]:
         query: Select[Any] = select(issues).where(issues.c.id == canonical_id(issue_id), *self._mine)

@@ -3,29 +3,28 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from sqlalchemy import Connection, Row, Select, Tuple, literal, select, text, tuple_
 
-from docmill.db.database import Database, is_collision
+from docmill.db.database import is_collision
 from docmill.db.tables import job_events, jobs, templates
 from docmill.db.tables.jobs import LIVE
 from docmill.engine.batch import Batch, NewJob, Outcome, Report
-from docmill.engine.bell import CONTROL, Bell
+from docmill.engine.bell import CONTROL
 from docmill.engine.chain import ChainFault, verify_chain
 from docmill.engine.events import Cancelled, Rerun
 from docmill.engine.failpoints import failpoint
 from docmill.engine.pruning import Pruned, count_prunable, prune
-from docmill.engine.store import Also, PlanSource
-from docmill.engine.store_pool import StorePool
+from docmill.engine.store import Also
 from docmill.engine.undoing import undoing_id
 from docmill.model.errors import AlreadyActive, Conflict, InvalidInput
-from docmill.model.ids import DEFAULT_ORG, canonical_id
+from docmill.model.ids import canonical_id
 from docmill.model.statuses import FINISHED_JOBS, JobStatus
 from docmill.people.audit import ORGANISATION, Deed
-from docmill.services.acting import Acted
 from docmill.services.documents import DOCUMENT
+from docmill.services.engine_backed import EngineBacked
 from docmill.services.following import JobEvent, JobPosition, follow
 from docmill.services.job_ids import prefix_bounds, unknown_job
 from docmill.services.job_views import ChildView, JobSummary, JobView, StepView, summaries, summary, view, whole_jobs
@@ -65,24 +64,13 @@ class JobFilter:
     created_by: str | None = None
 
 
-class Jobs(Acted):
+class Jobs(EngineBacked):
     """The jobs of one organisation; with `seen_by`, those that this person created."""
 
-    def __init__(
-        self,
-        database: Database,
-        bell: Bell,
-        org_id: str = DEFAULT_ORG,
-        stores: StorePool | None = None,
-        *,
-        seen_by: str | None = None,
-    ) -> None:
-        self._database = database.scoped(org_id)
-        self._bell = bell
-        self._org_id = org_id
-        self._mine = [jobs.c.org_id == org_id] + ([] if seen_by is None else [jobs.c.created_by == seen_by])
-        self._stores = (stores or StorePool(database, PlanSource())).standing_as(self._database)
-        self._own_templates: set[str] = set()
+    @cached_property
+    def _own_templates(self) -> set[str]:
+        """Those that were found to be this organisation's."""
+        return set()
 
     def submit(self, new_jobs: Sequence[NewJob]) -> int:
         """Submit jobs in one transaction and wake the workers; how many of them were new.
@@ -210,7 +198,7 @@ class Jobs(Acted):
         self, only: JobFilter | None = None, *, before: str | None = None, limit: int = 50
     ) -> Sequence[JobSummary]:
         """The newest jobs first; `before` is the id of the last one seen, for the page that follows."""
-        query = _filtered(summaries().where(*self._mine), only or JobFilter())
+        query = _filtered(summaries().where(*self._own_jobs), only or JobFilter())
         with self._database.read() as connection:
             if before is not None:
                 last = self._row(connection, before)
@@ -229,7 +217,7 @@ class Jobs(Acted):
         if bounds is None:
             with self._database.read() as connection:
                 return str(self._row(connection, text).id)
-        query = select(jobs.c.id).where(jobs.c.id.between(*bounds), *self._mine)
+        query = select(jobs.c.id).where(jobs.c.id.between(*bounds), *self._own_jobs)
         with self._database.read() as connection:
             found = list(connection.execute(query.order_by(jobs.c.id).limit(_NAMED + 1)).scalars())
         match found:
@@ -259,7 +247,7 @@ class Jobs(Acted):
 
     def positions(self, job_ids: Sequence[str]) -> Mapping[str, JobPosition]:
         """How far each of these jobs has come; those that do not exist are left out."""
-        query = select(jobs.c.id, jobs.c.version, jobs.c.status).where(jobs.c.id.in_(job_ids), *self._mine)
+        query = select(jobs.c.id, jobs.c.version, jobs.c.status).where(jobs.c.id.in_(job_ids), *self._own_jobs)
         with self._database.read() as connection:
             return {
                 row.id: JobPosition(version=row.version, status=JobStatus(row.status))
@@ -313,7 +301,7 @@ class Jobs(Acted):
         stored = canonical_id(job_id)
         row = None
         if stored is not None:
-            query = whole_jobs().where(jobs.c.id == stored, *self._mine)
+            query = whole_jobs().where(jobs.c.id == stored, *self._own_jobs)
             row = connection.execute(query).first()
         if row is None:
             raise unknown_job(job_id)
@@ -324,11 +312,7 @@ class Jobs(Acted):
         unknown = template_ids - self._own_templates
         if unknown:
             check_templates(self._database, unknown, self._org_id)
-            self._own_templates |= unknown
-
-    def close(self) -> None:
-        """Let go of the connections."""
-        self._stores.close()
+            self._own_templates.update(unknown)
 
 
 def _submitted(new_jobs: Sequence[NewJob], new: int) -> Deed:

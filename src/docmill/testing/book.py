@@ -13,6 +13,7 @@ from typing import Any
 from docmill.model.ids import new_id
 from docmill.plugin import ApplyContext, Database, FollowUp, StepContext, derived_id, entity_loader, processor, step
 from docmill.testing.fault_steps import witness
+from docmill.testing.waiting import until_true
 
 PLUGIN = "docmill.testing.book"
 BATCH = 10
@@ -63,8 +64,7 @@ async def _hold(ctx: StepContext) -> None:
     if ctx.step_key in _held(ctx.metadata):
         witness().note("holding", ctx.step_key, ctx.effect_key)
         try:
-            while not witness().is_open(ctx.step_key):
-                await asyncio.sleep(0.02)
+            await until_true(lambda: witness().is_open(ctx.step_key))
         except asyncio.CancelledError:
             witness().note("dropped", ctx.step_key, ctx.effect_key)
             raise

@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from docmill.bootstrap import open_app
+from docmill.bootstrap.clock import this_moment
 from docmill.engine.batch import NewJob
 from docmill.model.errors import Conflict
 from docmill.model.ids import DEFAULT_ORG, derived_id
@@ -36,7 +37,7 @@ def main() -> None:
             # Loaded as a server of callbacks would, plug-ins and all.
             assert app.registry.steps
             for line in Path(rest[0]).read_bytes().splitlines():
-                app.callbacks.receive(line)
+                app.callbacks.receive(line, now=this_moment())
         elif verb == "resolve":
             # The client that died had resolved it.
             with suppress(Conflict):

@@ -30,6 +30,7 @@ from docmill.plugin import (
     provider,
     step,
 )
+from docmill.testing.waiting import until_true
 from docmill.testing.witness import Witness
 
 EFFECTS = "create table effects (effect_key text not null, token text not null)"
@@ -38,7 +39,6 @@ PROMPT_TOKENS, ANSWER_TOKENS = 100, 50
 """Of every call of the stand-in model."""
 PRICES = '{"stand-in:model": {"input": "10", "output": "30"}}'
 """As the setting `ai.prices`: each call costs $0.0025."""
-CALL_NANOS = 2_500_000
 
 
 @cache
@@ -60,8 +60,7 @@ def _kill_if(moment: str) -> None:
 
 
 async def _gate(name: str) -> None:
-    while not witness().is_open(name):
-        await asyncio.sleep(0.02)
+    await until_true(lambda: witness().is_open(name))
 
 
 @step("fault.ask", kind="ai")
@@ -174,10 +173,8 @@ async def poison(ctx: StepContext) -> None:
 async def held(ctx: StepContext) -> dict[str, str]:
     """Runs until its gate opens, or until it is asked to wind up and its job says that it listens."""
     witness().note("holding", ctx.effect_key)
-    while not witness().is_open(str(ctx.metadata["gate"])):
-        if ctx.stopping and ctx.metadata.get("listens"):
-            break
-        await asyncio.sleep(0.02)
+    gate, listens = str(ctx.metadata["gate"]), ctx.metadata.get("listens")
+    await until_true(lambda: witness().is_open(gate) or (ctx.stopping and listens))
     witness().note("held", ctx.effect_key)
     return {"token": ctx.token}
 

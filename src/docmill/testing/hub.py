@@ -14,12 +14,12 @@ import queue
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 from typing import Any
 
+from docmill.bootstrap.clock import this_moment
 from docmill.model.ids import new_id
 from docmill.webhooks.signatures import SignatureInvalid, signed_headers, verify
 
@@ -144,7 +144,7 @@ class Hub:
             return self.refusals.pop(0)
         if self._key is not None:
             try:
-                verify(self._key, headers, body, now=datetime.now(UTC))
+                verify(self._key, headers, body, now=this_moment())
             except SignatureInvalid:
                 return 401, {}
         message = json.loads(body)
@@ -159,7 +159,7 @@ class Hub:
         """Bring one callback to the installation, signed if there is a key."""
         assert self._deliver is not None
         body = json.dumps(callback).encode()
-        headers = signed_headers(self._key, message_id=f"msg_{new_id()}", body=body, now=datetime.now(UTC))
+        headers = signed_headers(self._key, message_id=f"msg_{new_id()}", body=body, now=this_moment())
         answer = self._deliver(body, headers)
         self.answers.append(answer)
         return answer
@@ -228,7 +228,7 @@ def main() -> None:
     manners = Manners([word for word in options.get("--manner", "").split(",") if word])
     key = read_secret(options["--secret"]) if "--secret" in options else None
     with open_app(load_settings()) as app:
-        deliver: Deliver = lambda body, headers: app.callbacks.receive(body, headers=headers)  # noqa: E731
+        deliver: Deliver = lambda body, headers: app.callbacks.receive(body, now=this_moment(), headers=headers)  # noqa: E731
         if "--command" in options:
             deliver = by_command(shlex.split(options["--command"]))
         hub = Hub(Path(directory), deliver=deliver, script=manners, key=key)

@@ -3,19 +3,20 @@
 import base64
 import hashlib
 import secrets
-import time
 from collections.abc import Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
-from typing import Any, Self
+from http.server import BaseHTTPRequestHandler
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import orjson
 
+from docmill.bootstrap.clock import this_moment
+from docmill.testing.loopback import LoopbackServer
+
 CLIENT, SECRET = "docmill", "not a secret"
 
 
-class StandInProvider:
+class StandInProvider(LoopbackServer):
     """Signs people in as whoever `claims` says. `visit` is the browser's part."""
 
     def __init__(self) -> None:
@@ -26,13 +27,11 @@ class StandInProvider:
         self.key_id = "first"
         self.asked_for_keys = 0
         self._codes: dict[str, dict[str, str]] = {}
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        self._server.daemon_threads = True
-        self._thread = Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+        super().__init__(_handler(self))
 
     @property
     def issuer(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
+        return self.address
 
     def visit(self, url: str) -> dict[str, str]:
         """A browser is sent here and signs in; what it is sent back with: code and state."""
@@ -45,7 +44,7 @@ class StandInProvider:
         """An ID token as it should be, but for what is given otherwise; None leaves a claim out."""
         import jwt
 
-        now = int(time.time())
+        now = int(this_moment().timestamp())
         claims = {"iss": self.issuer, "aud": CLIENT, "iat": now, "exp": now + 300, "nonce": nonce, **self.claims}
         kept = {name: value for name, value in (claims | other).items() if value is not None}
         return jwt.encode(kept, self.key, algorithm="RS256", headers={"kid": self.key_id})
@@ -69,15 +68,6 @@ class StandInProvider:
 
         published: dict[str, Any] = orjson.loads(RSAAlgorithm.to_jwk(self.key.public_key()))
         return published | {"kid": self.key_id, "use": "sig", "alg": "RS256"}
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join(10.0)
 
 
 def _fits(asked: Mapping[str, str], form: Mapping[str, str]) -> bool:

@@ -21,6 +21,7 @@ from docmill.plugin import Provider
 from docmill.settings import Settings, load_settings
 from docmill.testing.nursery import die_with_parent
 from docmill.testing.shared_clock import SharedClock
+from docmill.testing.waiting import until_true
 from docmill.testing.witness import Witness
 
 MODEL = "stand-in:model"
@@ -51,8 +52,7 @@ class Asker:
         return Answer(text="yes", input_tokens=0, output_tokens=ANSWER_TOKENS)
 
     async def _gate(self, name: str) -> None:
-        while not self.witness.is_open(name):
-            await asyncio.sleep(0.005)
+        await until_true(lambda: self.witness.is_open(name), interval=0.005)
 
     async def ask(self, count: int) -> None:
         """Until it has asked so often, or there is no budget left."""

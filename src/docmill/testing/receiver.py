@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Condition, Thread
-from typing import Any, Self
+from http.server import BaseHTTPRequestHandler
+from threading import Condition
+from typing import Any
 
 import orjson
+
+from docmill.testing.loopback import LoopbackServer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,20 +33,18 @@ Answer = tuple[int, Mapping[str, str]]
 """Status and headers."""
 
 
-class Receiver:
+class Receiver(LoopbackServer):
     """Keeps every message; `answer` says what each is answered, and may block."""
 
     def __init__(self, answer: Callable[[Message], Answer | int] = lambda message: 204) -> None:
         self.answer = answer
         self.messages: list[Message] = []
         self._changed = Condition()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        self._server.daemon_threads = True
-        self._thread = Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+        super().__init__(_handler(self))
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_address[1]}/hook"
+        return f"{self.address}/hook"
 
     def wait_for(self, count: int, timeout: float = 30.0) -> list[Message]:
         """The first so many messages, once they have come."""
@@ -59,15 +59,6 @@ class Receiver:
             self._changed.notify_all()
         given = self.answer(message)
         return (given, {}) if isinstance(given, int) else given
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join(10.0)
 
 
 def _handler(receiver: Receiver) -> type[BaseHTTPRequestHandler]:

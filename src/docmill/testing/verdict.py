@@ -16,6 +16,7 @@ from typing import Any
 
 from sqlalchemy import Connection, text
 
+from docmill.bootstrap.clock import this_moment
 from docmill.db.database import Database
 from docmill.model.statuses import FINISHED_JOBS, SETTLED_STEPS, STEP_TRANSITIONS, StepStatus
 from docmill.model.tokens import Tokens
@@ -101,6 +102,7 @@ class Verdict:
     def __init__(self, database: Database, witness: Witness) -> None:
         with database.read() as connection:
             self._look = _look(connection)
+        self._now = this_moment()
         self._asked = witness.counts("asked")
         self._notes = list(witness.notes("asked", "applying"))
         self.violations: list[str] = []
@@ -232,7 +234,7 @@ class Verdict:
         for key, row in rows.items():
             if row.status == StepStatus.IN_PROGRESS:
                 worker = self._look.workers.get(row.worker_id)
-                alive = worker is not None and worker.status == "alive" and _time(worker.expires_at) > datetime.now(UTC)
+                alive = worker is not None and worker.status == "alive" and _time(worker.expires_at) > self._now
                 if not alive:
                     self._say(3, job_id, f"{key} is held by a worker without a live lease")
                 moving = moving or alive

@@ -1,5 +1,6 @@
 """Waiting for something to become true, bounded by a deadline."""
 
+import asyncio
 import threading
 import time
 from collections.abc import Callable
@@ -33,3 +34,12 @@ def until(predicate: Callable[[], T], timeout: float = 10.0, *, interval: float 
             name = what or getattr(predicate, "__qualname__", repr(predicate))
             raise TimedOut(f"waited {timeout:g} s in vain for: {name}")
         never.wait(interval)
+
+
+async def until_true(predicate: Callable[[], object], *, interval: float = 0.02) -> None:
+    """As `until`, on an event loop and without a deadline: for steps and models that a test holds at a gate.
+
+    Whoever started the process bounds it, and what is cancelled leaves at once.
+    """
+    while not predicate():
+        await asyncio.sleep(interval)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from docmill.documents.reading import Box
-from docmill.extraction.calibrating import Example, fit, held_out, predict
+from docmill.extraction.calibrating import Example, fit, predict
 from docmill.extraction.confidence import (
     ANY,
     UNGROUNDED_CAP,
@@ -123,6 +123,17 @@ def examples(count: int, seed: int = 7) -> list[Example]:
             )
         )
     return made
+
+
+def held_out(known: list[Example], folds: int = 5) -> list[tuple[float, bool]]:
+    """The outcomes that each example has under a calibration fitted on the groups of the other folds."""
+    names = sorted({example.group for example in known})
+    place = {name: number % folds for number, name in enumerate(names)}
+    outcomes: list[tuple[float, bool]] = []
+    for fold in range(folds):
+        fitted = fit([example for example in known if place[example.group] != fold])
+        outcomes += [(predict(fitted, example), example.right) for example in known if place[example.group] == fold]
+    return outcomes
 
 
 def test_what_is_fitted_ranks_and_is_calibrated_on_documents_it_has_not_seen() -> None:

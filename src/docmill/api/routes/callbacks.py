@@ -9,6 +9,7 @@ from starlette.concurrency import run_in_threadpool
 from docmill.api.access import Acting, Guarded, Installation, allowed, public, roomy
 from docmill.api.problems import problem
 from docmill.api.shapes import Cursor, Id, Limit, Page, page_of
+from docmill.bootstrap.clock import this_moment
 from docmill.model.callbacks import CallbackOutcome, CallbackStatus
 from docmill.model.people import Permission
 from docmill.services.callbacks import CallbackAnswer, CallbackView
@@ -56,7 +57,7 @@ async def _receive(request: Request, app: Any, executor: str | None) -> Response
     headers = dict(request.headers)
 
     def work() -> CallbackAnswer:
-        found: CallbackAnswer = app.callbacks.receive(body, headers=headers, executor=executor)
+        found: CallbackAnswer = app.callbacks.receive(body, now=this_moment(), headers=headers, executor=executor)
         return found
 
     told = await run_in_threadpool(work)

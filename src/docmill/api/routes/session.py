@@ -7,7 +7,7 @@ comes back; what it must bring back waits in another cookie meanwhile.
 import base64
 import binascii
 from dataclasses import asdict, astuple
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated
 
 import orjson
@@ -18,6 +18,7 @@ from starlette.responses import RedirectResponse
 from docmill.api.access import COOKIE, Guarded, Installation, public
 from docmill.api.shapes import Text, Wire
 from docmill.bootstrap import App
+from docmill.bootstrap.clock import this_moment
 from docmill.model.errors import NotFound
 from docmill.people.oidc import Handshake, IdentityProvider, IdentityRefused
 from docmill.services.sessions import SignedIn
@@ -57,7 +58,7 @@ class SessionOut(BaseModel):
 
 
 def _begun(request: Request, response: Response, signed_in: SignedIn) -> SessionOut:
-    left = signed_in.expires_at - datetime.now(UTC)
+    left = signed_in.expires_at - this_moment()
     response.set_cookie(
         COOKIE,
         signed_in.token,

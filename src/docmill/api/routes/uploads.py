@@ -13,6 +13,7 @@ from docmill.api.creating import Creating
 from docmill.api.places import uploading
 from docmill.api.routes.documents import Document
 from docmill.api.shapes import Text, Wire
+from docmill.bootstrap.clock import this_moment
 from docmill.documents.links import LinkRefused
 from docmill.documents.records import DocumentRecord
 from docmill.model.errors import InvalidInput
@@ -63,7 +64,7 @@ def begin(body: NewUpload, request: Request, call: Acting, creating: Creating) -
             file_name=body.file_name,
             schema=body.schema_name,
             model=body.model,
-            now=datetime.now(UTC),
+            now=this_moment(),
         )
         return Upload(
             document_id=slot.document_id,
@@ -80,7 +81,7 @@ def begin(body: NewUpload, request: Request, call: Acting, creating: Creating) -
 @streamed
 async def send(token: Annotated[str, Path(max_length=4096)], request: Request, app: Installation) -> Document:
     """The bytes themselves. Sent again, they are the same document."""
-    slot = await run_in_threadpool(app.slots.read, token, now=datetime.now(UTC))
+    slot = await run_in_threadpool(app.slots.read, token, now=this_moment())
     org = app.for_org(slot.org_id)
     async with uploading(request, org.uploads) as (body, incoming):
         async for piece in body:

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from docmill.model.errors import DocmillError
 
-WIDTH, HEIGHT = 210.0, 297.0
+WIDTH = 210.0
 _POINT = 0.3528
 """Millimetres in a point."""
 _MADE = datetime(2026, 1, 1, tzinfo=UTC)

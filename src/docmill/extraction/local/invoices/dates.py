@@ -11,7 +11,6 @@ from docmill.extraction.local.invoices.spans import DateSpan
 from docmill.extraction.local.invoices.vocabulary import DATE_LABELS
 from docmill.extraction.local.invoices.wording import plain
 
-FIELDS = ("issue_date", "due_date", "delivery_date")
 MEANING = {"issue_date": "issue", "due_date": "due", "delivery_date": "delivery"}
 
 _TO = re.compile(r"^\W*(?:bis|bis zum|to|through|until|au|al|till|tot|tot en met|t/m|a|-)?\W*$")
