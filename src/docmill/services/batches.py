@@ -20,6 +20,7 @@ from docmill.model.errors import Conflict, DatabaseUnavailable, InvalidInput, No
 from docmill.model.ids import canonical_id, new_id
 from docmill.model.statuses import FINISHED_JOBS, JobStatus, StepStatus
 from docmill.services.batch_views import BatchView, JobResult, batch_row, results_of, view_of, views_of
+from docmill.services.document_orders import as_ordered
 from docmill.services.engine_backed import EngineBacked
 from docmill.services.following import LONGEST, PATIENCE, SHORTEST, wait
 from docmill.services.submission import check_entities, check_job, checked_id, checked_metadata, checked_text
@@ -83,7 +84,8 @@ class Batches(EngineBacked):
         known = self._same(new)
         if known is not None:
             return known
-        members = [replace(job, batch_id=new.id, unless_active=skip_active) for job in new_jobs]
+        ordered = as_ordered(self._database, self._org_id, new_jobs)
+        members = [replace(job, batch_id=new.id, unless_active=skip_active) for job in ordered]
         work = Batch(batches=[new], submissions=members)
         try:
             outcome = self._stores.commit(work, again=work, also=self._note_submitted(new, members))

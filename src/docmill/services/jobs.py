@@ -23,6 +23,7 @@ from docmill.model.errors import AlreadyActive, Conflict, InvalidInput
 from docmill.model.ids import canonical_id
 from docmill.model.statuses import FINISHED_JOBS, JobStatus
 from docmill.people.audit import ORGANISATION, Deed
+from docmill.services.document_orders import as_ordered
 from docmill.services.documents import DOCUMENT
 from docmill.services.engine_backed import EngineBacked
 from docmill.services.following import JobEvent, JobPosition, follow
@@ -87,7 +88,8 @@ class Jobs(EngineBacked):
         check_entities(new_jobs)
         self._check_templates({job.template_id for job in new_jobs})
         # In id order: two who submit the same jobs at the same moment then queue instead of deadlocking.
-        in_order = sorted(new_jobs, key=lambda job: job.id)
+        ordered = as_ordered(self._database, self._org_id, new_jobs)
+        in_order = sorted(ordered, key=lambda job: job.id)
         outcome = self._stores.commit(
             Batch(submissions=in_order, check=False),
             again=Batch(submissions=in_order),
