@@ -128,6 +128,35 @@ def test_several_blocking_issues_are_all_answered_before_the_step_goes_on(world:
     assert mill.saved() == [7]
 
 
+def test_a_broken_rule_of_a_template_opens_an_issue_that_blocks_and_its_answer_flows_back(
+    world: World, mill: Mill
+) -> None:
+    rules = "odd: '1 > 2', odd_message: \"'One is less.'\", even: 'true'"
+    asked = "open_issues: \"'critical'\", blocking: 'true'"
+    job_id = mill.submit(f"type: rule.check\ninput: {{{rules}, {asked}}}")
+    with working(world):
+        mill.reaches(job_id, "WAITING")
+        (issue,) = mill.open_issues(job_id)
+        assert (issue.code, issue.title, issue.severity) == ("odd", "One is less.", IssueSeverity.CRITICAL)
+        assert (issue.blocking, issue.step_key) == (True, "check")
+        mill.issues.resolve(issue.id, {"total": 110})
+        mill.reaches(job_id, "COMPLETED")
+    assert mill.result(job_id, "after") == {"seen": 110}
+
+
+def test_a_broken_rule_that_does_not_block_opens_an_issue_and_one_that_opens_none_only_reports(
+    world: World, mill: Mill
+) -> None:
+    told = mill.submit("type: rule.check\ninput: {odd: '1 > 2', open_issues: 'true'}")
+    silent = mill.submit("type: rule.check\ninput: {odd: '1 > 2'}")
+    with working(world):
+        mill.reaches(told, "COMPLETED")
+        mill.reaches(silent, "COMPLETED")
+    (issue,) = mill.open_issues(told)
+    assert (issue.code, issue.severity, issue.blocking) == ("odd", IssueSeverity.ERROR, False)
+    assert mill.open_issues(silent) == []
+
+
 def test_a_step_that_runs_again_knows_what_was_said(world: World, mill: Mill) -> None:
     job_id = mill.submit("type: validate\nprocessor_method: save")
     with working(world):

@@ -53,3 +53,8 @@ def test_a_step_without_rules_or_with_a_message_of_none_says_so() -> None:
             checked(**input)
     with pytest.raises(PermanentError, match="`totl_message` is the message of no rule; there is no `totl`"):
         checked(total=True, totl_message="x")
+
+
+def test_to_wait_for_issues_that_nobody_opens_is_refused() -> None:
+    with pytest.raises(PermanentError, match="`blocking` without `open_issues`"):
+        checked(total=True, blocking=True)
