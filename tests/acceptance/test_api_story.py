@@ -199,7 +199,7 @@ def test_one_step_once_more_by_another_model_shows_what_differs_and_what_it_cost
         docmill.job_finished(job_id, within=PATIENCE)
         compared = docmill.call("GET", f"/jobs/{job_id}/steps/guess/comparison")
         assert compared["differences"] == [{"path": "total", "before": "1", "after": "2"}]
-        assert (compared["before"]["model"], compared["after"]["model"]) == ("cheap", "dear")
+        assert (compared["before"]["model"], compared["after"]["model"]) == ("quarrel:cheap", "quarrel:dear")
         assert compared["after"]["cost_nanos"] == 10 * compared["before"]["cost_nanos"] > 0
 
 

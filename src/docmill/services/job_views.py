@@ -176,9 +176,10 @@ def view(connection: Connection, row: Row[Any]) -> JobView:
 
 
 def _models(connection: Connection, job_id: str) -> Mapping[int, str]:
-    """Position -> the model asked last; calls outlive the steps that made them."""
-    query = select(ai_calls.c.position, ai_calls.c.model).where(ai_calls.c.job_id == job_id)
-    return {row.position: row.model for row in connection.execute(query.order_by(ai_calls.c.created_at, ai_calls.c.id))}
+    """Position -> the model asked last, as it is asked for; calls outlive the steps that made them."""
+    query = select(ai_calls.c.position, ai_calls.c.provider, ai_calls.c.model).where(ai_calls.c.job_id == job_id)
+    rows = connection.execute(query.order_by(ai_calls.c.created_at, ai_calls.c.id))
+    return {row.position: f"{row.provider}:{row.model}" for row in rows}
 
 
 def _children(connection: Connection, job_id: str) -> Sequence[ChildView]:
