@@ -28,6 +28,25 @@ def test_every_mistake_of_settings_and_schemas_is_listed(bare: Mill) -> None:
     assert len(bare("config", "check", "--json").data["mistakes"]) == len(told.splitlines())
 
 
+def test_what_the_settings_name_and_nobody_has_is_a_mistake(bare: Mill) -> None:
+    bare = bare.having(DOCMILL_PLUGINS=None)
+    bare.write("docmill.yaml", "database_url: mysql://db/x\nplugins: [no_such_plugin]\n")
+    first, second = bare("config", "check").out.splitlines()
+    assert first.startswith("docmill.yaml:1: database_url: Database URLs start with sqlite:/// or postgresql://")
+    assert second.startswith("docmill.yaml:2: plugins: The plug-in module 'no_such_plugin' cannot be imported")
+    bare.write("docmill.yaml", "ai:\n  model: nosuch:model\n  models:\n    fast: slow\n    good: local:echo\n")
+    first, second = bare("config", "check").out.splitlines()
+    assert first.startswith("docmill.yaml:2: ai.model: there is no provider 'nosuch'. There are: anthropic,")
+    assert second.startswith("docmill.yaml:4: ai.models.fast: Nobody knows whose model")
+
+
+def test_plugins_beside_the_file_are_found_and_a_key_that_is_elsewhere_is_no_mistake(bare: Mill) -> None:
+    bare = bare.having(DOCMILL_PLUGINS=None)
+    bare.write("beside.py", "")
+    bare.write("docmill.yaml", "plugins: [beside]\nai: {model: 'google:gemini-2.5-flash'}\n")
+    assert bare("config", "check").code == 0
+
+
 def test_another_file_can_be_checked(bare: Mill) -> None:
     bare.write("other.yaml", "leese: {}\noutput: {json_path: '../{id}'}\n- 1\n")
     assert bare("config", "check", "other.yaml").code == 1

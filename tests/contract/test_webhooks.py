@@ -116,6 +116,11 @@ def test_a_processed_document_is_told_with_its_job(database_url: str, tmp_path: 
     assert {told[record.id]["type"] for record in records[:1]} == {"document.finished"}
     assert told[records[0].id]["data"]["file_name"] == "bill.pdf"
     assert told[records[1].id]["type"] == "document.failed"
+    assert told[records[0].id]["data"]["error"] is None
+    assert told[records[1].id]["data"]["error"] == {
+        "code": "damaged_file",
+        "message": records[1].error_message,
+    }
 
 
 def test_what_is_switched_off_is_told_nothing_and_gets_what_was_pending_when_on_again(

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,7 +25,7 @@ File = Annotated[
 
 @app.command
 def check(file: File = None, /, *, json: Json = False) -> int:
-    """Check the settings, the field schemas and whether they fit, and list every mistake.
+    """Check the settings, the field schemas, whether they fit and what they name, and list every mistake.
 
     Each comes with its file and line where there is one. Exit code 1 if there is a mistake.
     """
@@ -44,7 +45,7 @@ def check(file: File = None, /, *, json: Json = False) -> int:
         settings = mended_settings()
     if settings is not None:
         looked = look_over(settings, schema_overrides(settings))
-        schemas, mistakes = looked.schemas, (*mistakes, *looked.mistakes)
+        schemas, mistakes = looked.schemas, (*mistakes, *looked.mistakes, *_strangers(settings))
     mistakes = located(mistakes)
     place = config_file()
     source = str(place) if place.is_file() else None
@@ -63,6 +64,36 @@ def check(file: File = None, /, *, json: Json = False) -> int:
         return EXIT_FAILED
     print(f"{read}: all is well; {counted(len(schemas), 'field schema')} can be used: {', '.join(schemas)}.")
     return 0
+
+
+def _strangers(settings: "Settings") -> Iterator[str]:
+    """What the settings name and this installation has not: a kind of database, plug-ins, providers of models."""
+    from docmill.bootstrap import load_registry, model_rules
+    from docmill.cli.opening import see_plugins
+    from docmill.db.database import Database
+    from docmill.model.errors import DocmillError
+
+    try:
+        Database(settings.url)
+    except DocmillError as error:
+        yield f"database_url: {error.message}"
+    see_plugins(settings)
+    try:
+        known = load_registry(settings.plugins, settings.executors, settings.ai.providers).providers
+    except DocmillError as error:
+        yield f"plugins: {error.message}"
+        return
+    rules = model_rules(settings)
+    models = {"ai.model": settings.ai.model, **{f"ai.models.{name}": name for name in settings.ai.models}}
+    for place, name in models.items():
+        try:
+            target = rules.resolve(name)
+        except DocmillError as error:
+            yield f"{place}: {error.message}"
+            continue
+        if target.provider not in known:
+            listed = ", ".join(sorted(known))
+            yield f"{place}: there is no provider {target.provider!r}. There are: {listed}; ai.providers adds others."
 
 
 @app.command

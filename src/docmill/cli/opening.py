@@ -13,15 +13,22 @@ if TYPE_CHECKING:
 
 def read_settings() -> "Settings":
     """The settings; plug-ins beside the settings file can be imported from now on."""
-    from docmill.settings import config_file, load_settings
+    from docmill.settings import load_settings
 
     settings = load_settings()
+    see_plugins(settings)
+    return settings
+
+
+def see_plugins(settings: "Settings") -> None:
+    """Plug-ins beside the settings file can be imported from now on."""
+    from docmill.settings import config_file
+
     if settings.plugins:
         # At the end: what is installed wins over what happens to lie here.
         folder = str((config_file().parent if config_file().is_file() else Path()).resolve())
         if folder not in sys.path:
             sys.path.append(folder)
-    return settings
 
 
 def check_demands(settings: "Settings", schema: str | None = None) -> None:

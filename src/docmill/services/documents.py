@@ -284,7 +284,7 @@ def _told(connection: Connection, rows: Sequence[Row[Any]]) -> list[DocumentReco
     """The records; of those that failed with their job, with the error of the job."""
     records = [record_of(row) for row in rows]
     untold = [each for each in records if each.status is DocumentStatus.FAILED and each.error_code is None]
-    errors = _errors(connection, [each.job_id for each in untold if each.job_id is not None])
+    errors = errors_of(connection, [each.job_id for each in untold if each.job_id is not None])
     told = {
         each.id: replace(each, error_code=error.code, error_message=error.message)
         for each in untold
@@ -293,7 +293,7 @@ def _told(connection: Connection, rows: Sequence[Row[Any]]) -> list[DocumentReco
     return [told.get(each.id, each) for each in records]
 
 
-def _errors(connection: Connection, job_ids: Sequence[str]) -> dict[str, DocumentError]:
+def errors_of(connection: Connection, job_ids: Sequence[str]) -> dict[str, DocumentError]:
     """Why these jobs came to a bad end, in the words of the first step that failed."""
     if not job_ids:
         return {}
@@ -331,7 +331,7 @@ def settle(database: Database, ids: Sequence[str] | None = None, *, org_id: str 
         query = query.where(documents.c.org_id == org_id)
     with database.read() as connection:
         rows = connection.execute(query).all()
-        errors = _errors(connection, [row.job_id for row in rows])
+        errors = errors_of(connection, [row.job_id for row in rows])
     if not rows:
         return 0
     settled = 0

@@ -24,6 +24,7 @@ from docmill.model.statuses import JobStatus
 from docmill.model.webhooks import DeliveryStatus, WebhookEvent
 from docmill.people.audit import Deed
 from docmill.review.recording import ITEM, Recorder
+from docmill.services.documents import errors_of
 from docmill.services.review_decisions import OUTPUTS
 
 OVERLAP = timedelta(seconds=60)
@@ -200,10 +201,12 @@ def _of_jobs(connection: Connection, rows: Sequence[Row[Any]]) -> Iterator[Happe
     # A job may name any document; only those of its own organisation are told of.
     query = select(documents).where(documents.c.id.in_(wanted), documents.c.org_id == rows[0].org_id)
     known = {row.id: row for row in connection.execute(query)} if wanted else {}
+    errors = errors_of(connection, [row.id for row in rows if row.status == JobStatus.FAILED.value])
     for row in rows:
         failed = row.status == JobStatus.FAILED.value
+        error = {"code": why.code, "message": why.message} if (why := errors.get(row.id)) else None
         told = {"job_id": row.id, "status": row.status, "template": row.template}
-        about = {"entity_type": row.entity_type, "entity_id": row.entity_id, "title": row.title}
+        about = {"entity_type": row.entity_type, "entity_id": row.entity_id, "title": row.title, "error": error}
         end = f"{row.id}:{row.run}:{iso(row.finished_at)}"
         event = WebhookEvent.JOB_FAILED if failed else WebhookEvent.JOB_FINISHED
         yield Happening(event=event, key=f"job:{end}", at=row.finished_at, data=told | about)
@@ -213,6 +216,7 @@ def _of_jobs(connection: Connection, rows: Sequence[Row[Any]]) -> Iterator[Happe
             data = {"document_id": document.id, "file_name": document.file_name, "job_id": row.id}
             data |= {"document_type": document.document_type, "confidence": document.confidence}
             data |= {"schema": document.schema_name, "duplicate_of": document.duplicate_of}
+            data |= {"error": error}
             yield Happening(event=event, key=f"document:{end}", at=row.finished_at, data=data)
 
 
