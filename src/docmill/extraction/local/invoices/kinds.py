@@ -2,7 +2,7 @@
 
 import re
 
-from docmill.extraction.local.invoices.paper import Paper
+from docmill.extraction.local.invoices.sheet import Sheet
 
 _CREDIT = re.compile(
     r"credit (?:note|memo)|gutschrift(?:snummer|s-nr|\b)|rechnungskorrektur|stornorechnung|korrekturrechnung|"
@@ -13,13 +13,13 @@ _CREDIT = re.compile(
 _INVOICE = re.compile(r"rechnung(?!skorrektur)|invoice|facture|factuur|fattura|factura|faktura|fatura|lasku|\bbill\b")
 
 
-def kind_of(paper: Paper) -> str:
+def kind_of(sheet: Sheet) -> str:
     """`credit_note` when that is how it is headed, else `invoice`."""
-    for cell in paper.sheet.cells:
+    for cell in sheet.cells:
         if cell.page > 1 or cell.depth > 0.5 or len(cell.tokens) > 6:
             continue
         if _CREDIT.search(cell.plain):
             return "credit_note"
-        if _INVOICE.search(cell.plain) and (cell.height > 1.25 * paper.sheet.height or len(cell.tokens) <= 2):
+        if _INVOICE.search(cell.plain) and (cell.height > 1.25 * sheet.height or len(cell.tokens) <= 2):
             return "invoice"
     return "invoice"

@@ -105,7 +105,7 @@ def read_invoice(reading: Reading, model: Model | None = None, schema: FieldSche
     found |= {name: value for name, value in labelled.items() if name not in found}
     if "currency" not in found and (code := currency.by_country(case.paper)):
         found["currency"] = FieldValue(value=code, raw="", confidence=0.5, signals={"score": 0.5, "guessed": 1.0})
-    kind = kinds.kind_of(case.paper)
+    kind = kinds.kind_of(case.paper.sheet)
     return Extraction(
         schema=schema.name,
         schema_version=schema.version,

@@ -7,6 +7,7 @@ from datetime import date
 from decimal import Decimal
 from functools import cached_property
 
+from docmill.extraction.local.invoices.kinds import kind_of
 from docmill.extraction.local.invoices.sheet import Cell, Sheet, Token
 from docmill.extraction.values.amounts import find_amounts, guess_decimal, mend
 from docmill.extraction.values.dates import DateFound, DateOrder, find_dates, guess_order
@@ -78,6 +79,8 @@ class Habits:
     order: DateOrder
     misread: bool
     """Whether the digits come from OCR."""
+    credit: bool = False
+    """Whether it is headed as a credit note."""
 
 
 def habits_of(sheet: Sheet) -> Habits:
@@ -85,7 +88,8 @@ def habits_of(sheet: Sheet) -> Habits:
     texts = [cell.text for cell in sheet.cells if any(map(str.isdigit, cell.text))]
     american = "$" in sheet.text and not re.search(r"[€£₹]|\bGST(?:IN)?\b|\bABN\b", sheet.text)
     order = guess_order(texts) or (DateOrder.MDY if american else DateOrder.DMY)
-    return Habits(decimal=guess_decimal(texts), order=order, misread=sheet.scanned)
+    credit = kind_of(sheet) == "credit_note"
+    return Habits(decimal=guess_decimal(texts), order=order, misread=sheet.scanned, credit=credit)
 
 
 def numbers_in(cell: Cell, habits: Habits, dates: Sequence[DateSpan] = ()) -> Iterator[Number]:
@@ -103,8 +107,9 @@ def numbers_in(cell: Cell, habits: Habits, dates: Sequence[DateSpan] = ()) -> It
         value = amount.value
         before = text[: amount.start].strip()
         if before.endswith("(") or text[amount.start] == "(":
-            # In brackets stands what is contained in something else as often as what is taken off.
-            value = abs(value)
+            # In brackets stands what is contained in something else as often as what is taken off; on a credit note an
+            # amount that fills its brackets is given back.
+            value = -abs(value) if habits.credit and text[amount.start] == "(" else abs(value)
         elif before in ("-", "−", "–"):
             value = -abs(value)
         found.append(
