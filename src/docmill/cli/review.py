@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
@@ -29,7 +29,7 @@ Examples:
 
 app = App(name="review", help="See what the machine is unsure of, correct it, approve it.")
 
-ItemId = Annotated[str, Parameter(name="ITEM", help="The item's id or its document's, or the first digits.")]
+ItemId = Annotated[str, Parameter(name="ITEM", help="Its file, its id or its document's, or the first digits of one.")]
 As = Annotated[str | None, Parameter(name="--as", metavar="NAME", help="Who does this; default: your user name.")]
 Version = Annotated[
     int | None, Parameter(name="--if-version", metavar="N", help="Only if the item is still at this version.")
@@ -79,7 +79,7 @@ def list_items(
     if json:
         print_json({"items": [item_json(item) for item in found]})
     elif found:
-        item_table(found)
+        item_table(found, datetime.now(UTC))
         note_page(len(found), limit, found[-1].id)
     else:
         print("Nothing to review." if status == "open" else "No such items.", file=sys.stderr)

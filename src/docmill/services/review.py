@@ -15,7 +15,7 @@ from docmill.db.clock import database_now
 from docmill.db.conflicts import insert_into
 from docmill.db.tables import review_comments, review_items, reviewers
 from docmill.model.errors import InvalidInput, NotFound
-from docmill.model.ids import new_id
+from docmill.model.ids import canonical_id, new_id
 from docmill.model.people import Permission, Principal
 from docmill.model.review import OPEN, AlreadyClaimed, ReviewStatus
 from docmill.people.audit import Deed
@@ -30,6 +30,7 @@ from docmill.review.queue import (
     open_by_priority,
 )
 from docmill.review.rows import fields_of
+from docmill.services.document_names import document_called
 from docmill.services.job_ids import prefix_bounds
 from docmill.services.names import names_of
 from docmill.services.review_chores import settle_one
@@ -158,16 +159,22 @@ class Review(FieldEdits, Decisions, SlaSettings):
         )
 
     def find_id(self, principal: Principal, text: str) -> str:
-        """The id that a person means: of an item, of its document, or the beginning of one if no other begins so."""
+        """The id that a person means: of an item, of its document, or the beginning of one if no other begins so; or
+        the file that the document was.
+        """
         self._allow(principal, Permission.REVIEW_READ)
         bounds = prefix_bounds(text)
         with self._database.read() as connection:
             if bounds is None:
-                return str(self._found(connection, text).id)
+                named = None if canonical_id(text) else document_called(connection, self._org_id, text)
+                return str(self._found(connection, named or text).id)
             query = select(review_items.c.id, review_items.c.document_id).where(
                 review_items.c.id.between(*bounds), review_items.c.org_id == self._org_id
             )
             rows = connection.execute(query.order_by(review_items.c.round.desc(), review_items.c.id)).fetchmany(100)
+            named = None if rows else document_called(connection, self._org_id, text)
+            if named is not None:
+                return str(self._found(connection, named).id)
         found = {row.document_id: row.id for row in reversed(rows)}
         if not found:
             raise NotFound(f"There is no review item {text}. `docmill review list` shows those there are.", id=text)
