@@ -26,6 +26,7 @@ def view_json(view: "ItemView") -> dict[str, object]:
         "checks": list(view.checks),
         "missing": list(view.missing),
         "addable": list(view.addable),
+        "supersedes": list(view.supersedes),
     }
 
 
@@ -70,6 +71,8 @@ def _given(item: "ItemSummary") -> str | None:
 def stands(item: "ItemSummary") -> str:
     """Where an item stands now, in a line."""
     who = f" by {_holder(item)}" if item.claimed_by else ""
+    if item.superseded_by:
+        return f"{printable(item.file_name)} (item {item.id}) was superseded by item {item.superseded_by}."
     given = f", assigned to {_given(item)}" if item.assigned_to else ""
     later = f", postponed until {when(item.postponed_until)}" if item.postponed_until else ""
     left = f" {item.fields_to_review} of its {item.fields_total} fields need a look." if not item.decided_at else ""
@@ -96,6 +99,8 @@ def details(view: "ItemView") -> None:
         "postponed": when(item.postponed_until),
         "decided by": item.decided_by and f"{item.decided_by_name or item.decided_by}, {when(item.decided_at)}",
         "reason": item.reason,
+        "superseded": item.superseded_by and f"by item {item.superseded_by}: the same bytes were read anew",
+        "supersedes": ", ".join(view.supersedes),
         "missing": ", ".join(view.missing),
     }
     for name, value in told.items():

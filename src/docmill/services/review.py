@@ -47,6 +47,7 @@ from docmill.services.review_views import (
     comment_of,
     comments_query,
     field_views,
+    line_of,
     summary,
     whose,
 )
@@ -89,6 +90,7 @@ class Review(FieldEdits, Decisions, SlaSettings):
         query = SUMMARIES.where(review_items.c.org_id == self._org_id)
         wanted = OPEN if status == "open" else (status,)
         query = query.where(review_items.c.status.in_([each.value for each in wanted]))
+        query = query.where(review_items.c.superseded_by.is_(None))
         if assigned_to is not None:
             query = query.where(review_items.c.assigned_to == assigned_to)
         if claimed_by is not None:
@@ -141,7 +143,8 @@ class Review(FieldEdits, Decisions, SlaSettings):
             now = database_now(connection)
             item = self._found(connection, item_id)
             rows = fields_of(connection, item.id)
-            count = select(func.count()).select_from(review_comments).where(review_comments.c.item_id == item.id)
+            line = line_of(connection, item.id)
+            count = select(func.count()).select_from(review_comments).where(review_comments.c.item_id.in_(line))
             comments = connection.execute(count).scalar_one()
             named = (*whose(item), *(row.changed_by for row in rows))
             names = names_of(connection, self._org_id, named, principal)
@@ -156,6 +159,7 @@ class Review(FieldEdits, Decisions, SlaSettings):
             missing=lacking(rows, schema),
             addable=[name for name in offered if name not in known],
             comments=comments,
+            supersedes=line[1:],
         )
 
     def find_id(self, principal: Principal, text: str) -> str:
@@ -324,7 +328,8 @@ class Review(FieldEdits, Decisions, SlaSettings):
         """What was said about an item, oldest first."""
         self._allow(principal, Permission.REVIEW_READ)
         with self._database.read() as connection:
-            return [comment_of(row) for row in connection.execute(comments_query(self._found(connection, item_id).id))]
+            line = line_of(connection, self._found(connection, item_id).id)
+            return [comment_of(row) for row in connection.execute(comments_query(line))]
 
     def enroll(self, principal: Principal, reviewer: str) -> None:
         """Somebody is given work from now on, by the least-loaded rule."""

@@ -16,7 +16,7 @@ from docmill.engine.store_pool import StorePool
 from docmill.model.errors import NotFound
 from docmill.model.ids import DEFAULT_ORG, canonical_id
 from docmill.model.people import Principal
-from docmill.model.review import AlreadyDecided, NotYours, ReviewStatus, VersionConflict
+from docmill.model.review import AlreadyDecided, NotYours, ReviewStatus, Superseded, VersionConflict
 from docmill.people.audit import AuditTrail, Deed
 from docmill.review.recording import ITEM, Recorder
 from docmill.review.rows import HOLD_ITEM
@@ -116,6 +116,13 @@ class ReviewBase(OrgService):
         if status.decided:
             who = f" by {item.decided_by}" if item.decided_by else ""
             raise AlreadyDecided(f"Item {item.id} is {status}{who}; a decision stands.", id=item.id)
+        if item.superseded_by is not None:
+            raise Superseded(
+                f"The document of item {item.id} was read anew: item {item.superseded_by} stands in its place, with "
+                "what was said here. Look at that one.",
+                id=item.id,
+                superseded_by=item.superseded_by,
+            )
 
     def _check_claim(self, item: Row[Any], principal: Principal, now: datetime) -> None:
         """Only whoever holds the claim writes, and only while it lasts."""

@@ -21,7 +21,7 @@ from docmill.review.merging import locks_of
 from docmill.review.recording import ITEM
 from docmill.review.rows import fields_of, insert_fields
 from docmill.services.review_base import ReviewBase
-from docmill.services.review_views import FieldChange, ItemSummary, field_change, history_query
+from docmill.services.review_views import FieldChange, ItemSummary, field_change, history_query, line_of
 
 if TYPE_CHECKING:
     from docmill.extraction.result import Extraction
@@ -104,7 +104,7 @@ class FieldEdits(ReviewBase):
         self._allow(principal, Permission.REVIEW_READ)
         with self._database.read() as connection:
             item = self._found(connection, item_id)
-            return [field_change(row) for row in connection.execute(history_query(item.id, path))]
+            return [field_change(row) for row in connection.execute(history_query(line_of(connection, item.id), path))]
 
     def _edit(
         self,

@@ -14,14 +14,18 @@ BATCH = 10_000
 
 def review_statuses(database: Database, org_id: str) -> Iterator[Mapping[str, object]]:
     """Of every item its document, its round and its status, the oldest first."""
-    query = select(_C.document_id, _C.round, _C.status, _C.created_at, _C.id).where(_C.org_id == org_id)
+    query = select(_C.document_id, _C.round, _C.status, _C.superseded_by, _C.created_at, _C.id).where(
+        _C.org_id == org_id
+    )
     query = query.order_by(_C.created_at, _C.id).limit(BATCH)
     page = query
     while True:
         with database.scoped(org_id).read() as connection:
             rows = connection.execute(page).all()
         for row in rows:
-            yield {"document_id": row.document_id, "round": row.round, "review": row.status}
+            # What was superseded waits for nobody, and nobody has decided it.
+            status = None if row.superseded_by is not None else row.status
+            yield {"document_id": row.document_id, "round": row.round, "review": status}
         if len(rows) < BATCH:
             return
         last = rows[-1]
