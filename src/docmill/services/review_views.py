@@ -30,7 +30,7 @@ class ItemSummary:
     document_type: str | None
     assigned_to: str | None
     assigned_to_name: str | None
-    """As of now, like the other names; None if they have left."""
+    """As of now, like the other names; of somebody who has left, what they were called."""
     claimed_by: str | None
     claimed_by_name: str | None
     claim_expires_at: datetime | None

@@ -1,4 +1,4 @@
-"""Of several readings of the same bytes one waits for people: an item tells by which other it was superseded."""
+"""An item tells by which other it was superseded; what somebody did is found by who they are, also when they left."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -22,6 +22,7 @@ def upgrade() -> None:
     _again("ix_review_items_load", _UNDECIDED, "org_id", "assigned_to")
     _again("uq_review_items_undecided", _UNDECIDED, "document_id", unique=True)
     _index("ix_review_items_superseded", "superseded_by IS NOT NULL", "superseded_by")
+    op.create_index("ix_audit_log_actor", "audit_log", ["org_id", "actor_id", "number"])
 
 
 def _again(name: str, condition: str, *columns: str, unique: bool = False) -> None:
