@@ -1,4 +1,4 @@
-"""`docmill documents`: list, show, expire."""
+"""`docmill documents`: list, show, retry, remove, expire."""
 
 import sys
 from collections.abc import Sequence
@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 
+from docmill.cli import document_failures
 from docmill.cli.acting import acting_for
 from docmill.cli.options import Json, Limit
 from docmill.cli.output import (
@@ -71,10 +72,18 @@ def list_documents(
     heads = ("DOCUMENT", "STATUS", "FILE", "TYPE", "SURE", *(() if narrow else ("CREATED",)))
     print_table(heads, rows, give_way=("FILE", "TYPE"))
     note_page(len(found), limit, found[-1].id if found else None)
+    failed = sum(each.status is DocumentStatus.FAILED for each in found)
+    if failed:
+        ways = "`docmill documents retry` tries again, `docmill documents remove` takes them off the list"
+        print(f"note: {counted(failed, 'document')} failed: {ways}.", file=sys.stderr)
     if idle:
         told = f"{counted(unfinished, 'document')} not done, and nobody works on them"
         print(f"note: {told}: run the same `docmill process` again, or `docmill worker`.", file=sys.stderr)
     return 0
+
+
+app.command(document_failures.retry, name="retry")
+app.command(document_failures.remove, name="remove")
 
 
 @app.command

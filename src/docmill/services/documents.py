@@ -237,6 +237,12 @@ class Documents(Acted):
 
         return expire(self._database, self._blobs(), before=before, org_id=self._org_id, also=note)
 
+    def discard(self, ids: Sequence[str]) -> int:
+        """Remove documents that failed and never had a result, all or none; how many."""
+        from docmill.services.discarding import Discarding
+
+        return Discarding(self._database, self._blobs(), self, self._org_id).discard(ids)
+
     def _row(self, connection: Connection, document_id: str) -> Row[Any]:
         stored = canonical_id(document_id)
         query = views().where(documents.c.id == stored, documents.c.org_id == self._org_id)
