@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Row, and_, bindparam, or_, select, text, update
+from sqlalchemy import Row, and_, bindparam, exists, or_, select, text, update
 
 from docmill.db.alone import ALONE
 from docmill.db.tables import documents, review_items
@@ -34,11 +34,13 @@ _TWIN = (
     .where(_MINE.c.id == _DOCUMENT, _MINE.c.org_id == _ORG)
     .limit(1)
 )
-# Whoever edits an item holds its document first, and so do we.
+# Whoever edits an item holds its document first, and so do we; those without an item nobody edits, and copies that
+# wait for this one are not held up.
 _HOLD_TWINS = (
     select(_OTHER.c.id)
     .select_from(_MINE.join(_OTHER, _SAME_BYTES))
     .where(_MINE.c.id == _DOCUMENT, _MINE.c.org_id == _ORG)
+    .where(exists(select(1).where(_C.document_id == _OTHER.c.id)))
     .order_by(_OTHER.c.id)
     .with_for_update(of=_OTHER)
 )
