@@ -6,7 +6,7 @@ import pytest
 
 from docmill.model.errors import Forbidden
 from docmill.model.people import Role
-from docmill.model.review import AlreadyClaimed, ReviewStatus
+from docmill.model.review import AlreadyClaimed, AlreadyDecided, NotYours, ReviewStatus
 from docmill.people.audit import AuditTrail
 from tests.contract.desk import BOSS, Desk, extraction
 from tests.contract.town import Town
@@ -24,6 +24,8 @@ def test_an_item_tells_by_name_who_has_it_and_who_decided(town: Town, tmp_path: 
     assert (claimed.claimed_by, claimed.claimed_by_name) == (mia.id, "Mia")
     with pytest.raises(AlreadyClaimed, match="by Mia until"):
         desk.review.claim(vic, item)
+    with pytest.raises(NotYours, match="not claimed by Vic: Mia has it"):
+        desk.review.correct(vic, item, "total", "12.00")
     desk.review.correct(mia, item, "total", "12.00")
     seen = desk.review.get(vic, item)
     assert (seen.item.claimed_by_name, seen.item.assigned_to_name, seen.item.decided_by_name) == ("Mia", "Mia", None)
@@ -35,6 +37,8 @@ def test_an_item_tells_by_name_who_has_it_and_who_decided(town: Town, tmp_path: 
     decided = desk.review.approve(mia, item).item
     assert (decided.decided_by, decided.decided_by_name, decided.claimed_by_name) == (mia.id, "Mia", None)
     assert desk.review.get(vic, item).item.decided_by_name == "Mia"
+    with pytest.raises(AlreadyDecided, match="is corrected by Mia"):
+        desk.review.claim(vic, item)
     desk.close()
 
 

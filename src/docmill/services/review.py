@@ -208,7 +208,7 @@ class Review(FieldEdits, Decisions, SlaSettings):
 
         def work(connection: Connection, now: datetime) -> ItemSummary:
             item = self._hold_item(connection, self._found(connection, item_id).id, version)
-            self._check_undecided(item)
+            self._check_undecided(connection, item)
             names = names_of(connection, self._org_id, whose(item), principal)
             if item.claimed_by not in ("", principal.id):
                 until = item.claim_expires_at.isoformat(timespec="seconds")
@@ -239,7 +239,7 @@ class Review(FieldEdits, Decisions, SlaSettings):
         self._allow(principal, Permission.REVIEW_DECIDE)
         with self._writing() as (connection, now):
             item = self._hold_item(connection, self._found(connection, item_id).id, version)
-            self._check_claim(item, principal, now)
+            self._check_claim(connection, item, principal, now)
             self._write(connection, item, now, status=ReviewStatus.PENDING, **NOBODY)
             shown = self._summary(connection, item.id, now, principal)
             self._record(connection, principal, "release", item.id, now, {"claimed_by": item.claimed_by}, {})
@@ -254,9 +254,9 @@ class Review(FieldEdits, Decisions, SlaSettings):
             if until <= now:
                 raise InvalidInput("Name a time that is still to come.", field="until")
             item = self._hold_item(connection, self._found(connection, item_id).id, version)
-            self._check_undecided(item)
+            self._check_undecided(connection, item)
             if item.status == ReviewStatus.IN_REVIEW.value:
-                self._check_claim(item, principal, now)
+                self._check_claim(connection, item, principal, now)
             later = {"postponed_until": until.astimezone(UTC)}
             self._write(connection, item, now, status=ReviewStatus.PENDING, **later, **NOBODY)
             after = {"postponed_until": until.isoformat()}
@@ -269,7 +269,7 @@ class Review(FieldEdits, Decisions, SlaSettings):
         self._allow(principal, Permission.REVIEW_DECIDE)
         with self._writing() as (connection, now):
             item = self._hold_item(connection, self._found(connection, item_id).id, version)
-            self._check_undecided(item)
+            self._check_undecided(connection, item)
             if item.postponed_until is None:
                 return self._summary(connection, item.id, now, principal)
             self._write(connection, item, now, postponed_until=None)
@@ -299,7 +299,7 @@ class Review(FieldEdits, Decisions, SlaSettings):
                 if not chosen:
                     raise NotFound("Nobody is enrolled as a reviewer. Enrol somebody, or name whom to assign it to.")
             item = self._hold_item(connection, self._found(connection, item_id).id, version)
-            self._check_undecided(item)
+            self._check_undecided(connection, item)
             taken = item.claimed_by not in ("", chosen)
             if item.assigned_to == chosen and not taken:
                 return self._summary(connection, item.id, now, principal)

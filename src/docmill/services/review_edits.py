@@ -80,7 +80,7 @@ class FieldEdits(ReviewBase):
         self._warm(item_id)
         with self._writing() as (connection, now):
             item = self._hold(connection, item_id, version)
-            self._check_claim(item, principal, now)
+            self._check_claim(connection, item, principal, now)
             done = _last_change(connection, item.id, path)
             if not done:
                 where = f" at {path}" if path else ""
@@ -117,7 +117,7 @@ class FieldEdits(ReviewBase):
         self._warm(item_id)
         with self._writing() as (connection, now):
             item = self._hold(connection, item_id, version)
-            self._check_claim(item, principal, now)
+            self._check_claim(connection, item, principal, now)
             changes = self._change(connection, principal, item, now, change)
             shown = self._summary(connection, item.id, now, principal)
             self._record_changes(connection, principal, item, changes, now)
