@@ -21,6 +21,7 @@ from docmill.model.people import Principal
 from docmill.model.statuses import JobStatus, StepStatus
 from docmill.people.audit import ORGANISATION
 from docmill.services.acting import Acted
+from docmill.services.discarding import discard
 from docmill.services.document_names import NAMED, document_called
 from docmill.services.expiring import expire
 from docmill.services.job_ids import SHORTEST, is_too_short, prefix_bounds
@@ -239,9 +240,12 @@ class Documents(Acted):
 
     def discard(self, ids: Sequence[str]) -> int:
         """Remove documents that failed and never had a result, all or none; how many."""
-        from docmill.services.discarding import Discarding
 
-        return Discarding(self._database, self._blobs(), self, self._org_id).discard(ids)
+        def note(connection: Connection, row: Row[Any]) -> None:
+            before = {"file_name": row.file_name, "sha256": row.sha256, "error_code": row.error_code}
+            self._record(connection, "document.discard", (DOCUMENT, row.id), before)
+
+        return discard(self._database, self._blobs(), ids, org_id=self._org_id, note=note)
 
     def _row(self, connection: Connection, document_id: str) -> Row[Any]:
         stored = canonical_id(document_id)
