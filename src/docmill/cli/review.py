@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
@@ -93,7 +93,9 @@ def list_items(
     if json:
         print_json({"items": [item_json(item) for item in found]})
     elif found:
-        item_table(found, datetime.now(UTC))
+        from docmill.bootstrap.clock import this_moment
+
+        item_table(found, this_moment())
         note_page(len(found), limit, found[-1].id)
     else:
         print("Nothing to review." if status == "open" else "No such items.", file=sys.stderr)
