@@ -74,8 +74,8 @@ def _examples(
     wrong: bool,
 ) -> list[Example]:
     every = [*documents, *also]
-    lessons = [_lesson(document, schema) for document in every]
-    learned = [_taught(lesson, document) for lesson, document in zip(lessons, every, strict=True)]
+    lessons = [lesson_of(document, schema) for document in every]
+    learned = [taught(lesson, document) for lesson, document in zip(lessons, every, strict=True)]
     found = [check(each, schema) for each in cross_validate(learned, kind, read, folds=folds)]
     told = [
         examples_of(lesson.labelled, each, schema, group=document.group)
@@ -108,12 +108,14 @@ def _examples(
     return [example for part in told for example in part]
 
 
-def _lesson(document: Document, schema: FieldSchema) -> Lesson:
+def lesson_of(document: Document, schema: FieldSchema) -> Lesson:
+    """The document with those labels that a value can be right for."""
     fields = {name: value for name, value in document.labelled.fields.items() if name not in UNKNOWN}
     return Lesson(labelled=replace(document.labelled, fields=fields), reading=document.reading, schema=schema)
 
 
-def _taught(lesson: Lesson, document: Document) -> Labelled:
+def taught(lesson: Lesson, document: Document) -> Labelled:
+    """The document as a ranker learns from it."""
     labels = {name: value for name, value in labels_of(lesson).items() if value}
     return Labelled(reading=lesson.reading, labels=labels, group=document.group)
 
@@ -129,7 +131,7 @@ def _by_labels(schema: FieldSchema, documents: Sequence[Document]) -> list[Examp
             document_type="invoice",
             fields=read_labelled(document.reading, schema),
         )
-        lesson = _lesson(document, schema)
+        lesson = lesson_of(document, schema)
         for example in examples_of(lesson.labelled, check(found, schema), schema, group=document.group):
             examples.append(replace(example, schema=ANY, required=False))
     right = sum(example.right for example in examples)

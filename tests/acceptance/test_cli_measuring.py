@@ -56,6 +56,14 @@ def test_wrong_values_are_listed_with_what_was_expected_and_found(bare: Mill, tm
         ("", "labels_invalid", "holds no labels"),
         ('{"file": "a.pdf"}', "labels_invalid", "labels.jsonl:1"),
         ('{"file": "gone.pdf", "fields": {"total": "1"}}', "labels_invalid", "gone.pdf"),
+        ('{"file": "a.pdf", "fields": {"totl": "1"}}', "labels_invalid", "did you mean 'total'?"),
+        ('{"file": "a.pdf", "fields": {}, "visible": {"isue_date": true}}', "labels_invalid", "'issue_date'?"),
+        ('{"file": "a.pdf", "fields": {"mood": "x"}, "schema": "receipt"}', "labels_invalid", "there are address, "),
+        (
+            '{"file": "a.pdf", "fields": {"iban": "x"}, "schema": "receipt"}',
+            "labels_invalid",
+            "no field 'iban' can be found",
+        ),
     ],
 )
 def test_a_folder_that_cannot_be_scored_says_what_to_mend(
@@ -63,6 +71,7 @@ def test_a_folder_that_cannot_be_scored_says_what_to_mend(
 ) -> None:
     folder = tmp_path / "labelled"
     folder.mkdir()
+    (folder / "a.pdf").write_bytes(b"nothing to read")
     if labels is not None:
         (folder / "labels.jsonl").write_text(labels, encoding="utf-8")
     answer = bare("eval", str(folder), "--json")

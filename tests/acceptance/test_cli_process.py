@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from docmill.testing.papers import invoice_pdf
 from tests.acceptance.mill import Mill
 from tests.contract.mailroom import SCHEMA, letter
+from tests.unit.documents.making import text_pdf
 
 BILL = letter("Invoice 4711\nTotal 12.50")
 
@@ -149,3 +151,34 @@ def test_a_mistake_in_the_settings_is_told_before_the_work_and_fails_no_document
         mistake.partition(":")[0] for mistake in answer.error["details"]["mistakes"]
     }
     assert office("documents", "list", "--json").data == before
+
+
+def test_files_that_failed_are_told_tried_again_and_removed(bare: Mill) -> None:
+    mill = bare.having(DOCMILL_PLUGINS="")
+    (mill.folder / "inbox").mkdir()
+    (mill.folder / "inbox" / "broken.pdf").write_bytes(b"%PDF-1.4 nothing")
+    paper = invoice_pdf(2)
+    paper.write(mill.folder / "inbox")
+    assert mill("process", "inbox").code == 1
+    listed = mill("documents", "list", "--status", "failed")
+    assert "damaged_file" in listed.out
+    assert "docmill documents retry" in listed.err
+    again = mill("documents", "retry", "broken.pdf", "--json")
+    assert (again.code, again.data[0]["error"]["code"]) == (1, "damaged_file")
+    refused = mill("documents", "retry", paper.name, "--json")
+    assert (refused.code, refused.error["code"]) == (2, "wrong_use")
+    stays = mill("documents", "remove", paper.name, "--json")
+    assert (stays.code, stays.error["code"]) == (1, "not_discardable")
+    assert mill("documents", "remove", "--json").error["code"] == "wrong_use"
+    assert mill("documents", "remove", "--failed", "--json").data == {"removed": 1}
+    assert [each["file_name"] for each in mill("documents", "list", "--json").data] == [paper.name]
+
+
+def test_what_failed_because_of_a_limit_is_read_when_the_limit_is_raised(bare: Mill) -> None:
+    mill = bare.having(DOCMILL_PLUGINS="")
+    (mill.folder / "book.pdf").write_bytes(text_pdf(*([(50.0, 700.0, f"Page {number}")] for number in range(3))))
+    strict = mill.having(DOCMILL_DOCUMENTS__MAX_PAGES="2")
+    (record,) = strict("process", "book.pdf", "--json").data
+    assert record["error"]["code"] == "too_many_pages"
+    (mended,) = mill("documents", "retry", "--failed", "--json").data
+    assert (mended["id"], mended["status"], mended["error"]) == (record["id"], "completed", None)

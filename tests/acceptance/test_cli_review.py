@@ -1,5 +1,6 @@
 """Review through the real executable: from a processed file to outputs that say what a person decided."""
 
+import csv
 import json
 
 import pytest
@@ -60,6 +61,41 @@ def test_a_correction_reaches_the_outputs_and_is_told(desk: Mill) -> None:
     assert desk("review", "list").err == "Nothing to review.\n"
     again = desk("review", "reject", item, "--reason", "no", "--as", "ann", "--json")
     assert (again.code, again.error["code"]) == (1, "already_decided")
+
+
+def test_results_tell_where_their_review_stands_at_this_moment(desk: Mill) -> None:
+    def stand(*more: str) -> dict[str, object]:
+        sql = "SELECT file_name, review FROM invoices"
+        return {row["file_name"]: row["review"] for row in desk("query", sql, *more, "--json").data["rows"]}
+
+    def exported(*more: str) -> list[tuple[str, str]]:
+        rows = csv.DictReader(desk("export", *more).out.splitlines())
+        return [(row["file_name"], row["review"]) for row in rows]
+
+    for seed in (1, 2):
+        invoice_pdf(seed).write(desk.folder / "inbox")
+    (first, second) = sorted(path.name for path in (desk.folder / "inbox").iterdir())
+    assert desk("process", "inbox").code == 0
+    assert stand() == {first: "pending", second: "pending"}
+    assert desk("review", "claim", first).code == desk("review", "claim", second).code == 0
+    assert desk("review", "reject", first, "--reason", "not ours").code == 0
+    assert exported() == [(first, "rejected"), (second, "in_review")]
+    assert exported("--review", "approved,corrected") == []
+    assert desk("review", "approve", second).code == 0
+    assert set(exported("--items", "--review", "approved,corrected")) == {(second, "approved")}
+    # A folder that is named is the same folder: what the database knows of its documents is told as well.
+    assert stand("--from", str(desk.folder / "home" / "outputs")) == {first: "rejected", second: "approved"}
+    wrong = desk("export", "--review", "aproved", "--out", "a.csv", "--json")
+    assert (wrong.code, wrong.error["code"]) == (2, "invalid_input")
+
+
+def test_a_folder_without_a_database_has_no_reviews_and_cannot_be_asked_for_them(office: Mill) -> None:
+    processed(office)
+    elsewhere = office.having(DOCMILL_HOME=str(office.folder / "elsewhere"), DOCMILL_DATABASE_URL=None)
+    told = elsewhere("query", "SELECT review FROM documents", "--from", "out", "--json").data["rows"]
+    assert told == [{"review": None}]
+    refused = elsewhere("export", "--from", "out", "--review", "approved", "--json", "--out", "a.csv")
+    assert (refused.code, refused.error["code"]) == (2, "wrong_use")
 
 
 def test_items_are_postponed_assigned_and_given_back(office: Mill) -> None:

@@ -40,6 +40,13 @@ def test_a_worker_tells_of_the_jobs_it_ends(telling: Mill, worker: Worker) -> No
         assert {each.id for each in receiver.wait_for(2, 60.0)} == {message.id}
 
 
+def test_a_private_address_is_refused_when_it_is_named(either: Mill) -> None:
+    refused = either("webhooks", "add", "http://127.0.0.1:9000/hook", "--json")
+    assert (refused.code, refused.error["code"]) == (2, "address_refused")
+    assert "webhooks.private_addresses" in refused.error["message"]
+    assert either("webhooks", "list", "--json").data == {"endpoints": []}
+
+
 def test_endpoints_are_added_changed_and_removed(telling: Mill) -> None:
     assert "No endpoints" in telling("webhooks", "list").err
     added = telling("webhooks", "add", "https://example.com/hook")

@@ -22,7 +22,7 @@ class PostOffice:
 
     def __init__(self, database: Database) -> None:
         self.database = database
-        self.webhooks = Webhooks(database)
+        self.webhooks = Webhooks(database, private_addresses=True)
         self.chore = WebhookChore(database, HERE, chance=lambda: 1.0)
 
     def now(self) -> datetime:

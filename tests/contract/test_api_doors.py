@@ -6,9 +6,11 @@ from pathlib import Path
 
 import httpx
 import pytest
+from sqlalchemy import update
 
 from docmill.api import limiting
 from docmill.api.doors import FILE, installation_token
+from docmill.db.tables import api_keys
 from docmill.model.people import Role, system_principal
 from docmill.people.secrets import INVITATION, KEY, SESSION
 from docmill.testing.papers import invoice_pdf
@@ -59,6 +61,29 @@ def test_an_invitation_leads_to_a_session_and_signing_out_ends_it(gate: Served) 
         answer = httpx.get(f"{gate.address}{API}/me", cookies={"docmill_session": second})
         problem(answer, 401, "unauthenticated")
         problem(browser.post(f"{API}/session/accept", json=body), 403, "invitation_invalid")
+
+
+def test_whoever_shows_a_key_that_has_ended_is_told_and_strangers_are_not(gate: Served) -> None:
+    boss = system_principal(gate.app.org_id, "test")
+    keys = {name: gate.app.keys.create(boss, name)[1] for name in ("late", "gone")}
+    with gate.app.database.scoped(gate.app.org_id).write() as connection:
+        late = update(api_keys).where(api_keys.c.name == "late")
+        connection.execute(late.values(expires_at=api_keys.c.created_at))
+    gate.app.keys.revoke(boss, "gone")
+
+    def told(token: str) -> tuple[dict[str, object], str]:
+        answer = gate.send("GET", f"{API}/me", token=token)
+        return answer.json(), answer.headers["www-authenticate"]
+
+    expired, _ = told(keys["late"])
+    assert (expired["status"], expired["code"]) == (401, "key_expired")
+    assert "'late' expired at" in str(expired["detail"])
+    revoked, _ = told(keys["gone"])
+    assert (revoked["status"], revoked["code"]) == (401, "key_revoked")
+    # Nobody else can tell a key that once was from one that never was.
+    strangers = [told(keys["late"][:-2] + "xy")[0], told(KEY + "never")[0], told("nonsense")[0]]
+    assert {each["code"] for each in strangers} == {"unauthenticated"}
+    assert len({each["detail"] for each in strangers}) == 1
 
 
 def test_a_form_of_another_site_cannot_act_with_the_cookie(gate: Served) -> None:
@@ -127,7 +152,7 @@ def test_a_key_opens_what_it_was_made_for_until_it_is_revoked(gate: Served) -> N
     assert secret not in listed.text
     key_id = made.json()["key"]["id"]
     assert gate.send("DELETE", f"{API}/keys/{key_id}", token="installation").json()["revoked_at"]
-    problem(gate.send("GET", f"{API}/documents", token=secret), 401, "unauthenticated")
+    problem(gate.send("GET", f"{API}/documents", token=secret), 401, "key_revoked")
 
 
 def test_a_member_whose_role_changes_is_held_to_it_at_once(gate: Served) -> None:

@@ -10,17 +10,22 @@ from time import monotonic
 import httpx
 import psycopg
 import pytest
+from sqlalchemy import insert, update
 
 from docmill.bootstrap import output_settings
+from docmill.db.tables import documents, review_items
+from docmill.documents.records import DocumentRecord, row_of
 from docmill.extraction.result import Extraction, FieldValue, Reader
 from docmill.model.ids import DEFAULT_ORG, new_id
 from docmill.outputs.gathering import gather
 from docmill.outputs.writing import write
-from docmill.services import documents
+from docmill.services import documents as document_service
+from docmill.services import review_statuses
 from docmill.testing.papers import invoice_pdf
 from docmill.testing.waiting import until
 from docmill.testing.world import migrate
 from tests.conftest import PostgresCopies
+from tests.contract.desk import item_row
 from tests.contract.served import OTHER_ORG, Served, serving
 from tests.contract.test_api_manners import API, problem
 
@@ -76,7 +81,7 @@ def test_everything_is_every_document_also_those_without_a_result(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Several looks at the database, as for many documents.
-    monkeypatch.setattr(documents, "BATCH", 2)
+    monkeypatch.setattr(document_service, "BATCH", 2)
     done = put(served, DEFAULT_ORG, "M-1")
     put(served, OTHER_ORG, "T-1")
     with served.client() as client:
@@ -96,6 +101,47 @@ def test_everything_is_told_also_where_nothing_has_a_result(served: Served) -> N
         rows = exported(served, "owner", everything="true", **query)
         assert [row["id"] for row in rows] == ([] if query else [waiting])
     problem(served.send("GET", f"{API}/exports"), 404, "no_outputs")
+
+
+def reviewed(served: Served, org_id: str, document_id: str, *statuses: str) -> None:
+    """Items of a document, one after another."""
+    rows = [
+        item_row(NOW, org_id=org_id, id=new_id(), document_id=document_id, round=number, status=status)
+        for number, status in enumerate(statuses, start=1)
+    ]
+    record = DocumentRecord(id=document_id, org_id=org_id, file_name="a.pdf", created_at=NOW)
+    with served.app.database.scoped(org_id).write() as connection:
+        connection.execute(insert(documents), [row_of(record)])
+        connection.execute(insert(review_items), rows)
+
+
+def test_exports_tell_where_the_review_stands_now_and_take_only_what_is_asked_for(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Several looks at the database, as for many items.
+    monkeypatch.setattr(review_statuses, "BATCH", 2)
+    names = ("A", "B", "C", "D")
+    ids = {name: put(served, DEFAULT_ORG, name) for name in names}
+    theirs = put(served, OTHER_ORG, "T")
+    reviewed(served, DEFAULT_ORG, ids["A"], "rejected", "approved")
+    reviewed(served, DEFAULT_ORG, ids["B"], "corrected")
+    reviewed(served, DEFAULT_ORG, ids["C"], "approved", "pending")
+    reviewed(served, OTHER_ORG, theirs, "approved")
+
+    def found(**query: str) -> dict[object, object]:
+        return {row["invoice_number"]: row["review"] for row in exported(served, "owner", **query)}
+
+    assert found() == {"A": "approved", "B": "corrected", "C": "pending", "D": None}
+    assert found(review="approved,corrected") == {"A": "approved", "B": "corrected"}
+    assert found(review="none") == {"D": None}
+    assert [row["review"] for row in exported(served, "stranger")] == ["approved"]
+    with served.app.database.scoped(DEFAULT_ORG).write() as connection:
+        connection.execute(update(review_items).where(review_items.c.document_id == ids["C"]).values(status="rejected"))
+    assert found(review="rejected") == {"C": "rejected"}
+    twice = served.send("GET", f"{API}/exports?format=json&review=rejected&review=corrected").json()
+    assert sorted(row["review"] for row in twice) == ["corrected", "rejected"]
+    told = problem(served.send("GET", f"{API}/exports?review=aproved"), 422, "invalid_input")
+    assert "pending, in_review, approved" in str(told["detail"])
 
 
 def test_two_exports_are_written_at_once_and_requests_are_answered_meanwhile(

@@ -1,13 +1,42 @@
 """Outgoing webhooks and analytics over HTTP."""
 
+from pathlib import Path
+
 from docmill.services.webhook_sending import Sending, WebhookChore
 from docmill.testing.receiver import Receiver
-from tests.contract.served import Served
+from tests.contract.served import Served, serving
 from tests.contract.test_api_manners import API, problem
 
 
-def test_an_endpoint_is_made_told_changed_and_removed(served: Served) -> None:
-    with Receiver() as receiver, served.client() as client:
+def test_an_address_that_no_message_can_reach_is_refused_at_once(served: Served) -> None:
+    for host in (
+        "127.0.0.1:8000",
+        "localhost",
+        "[::1]",
+        "10.0.0.1",
+        "2130706433",
+        "0x7f.1",
+        "receiver",
+        "hook.internal",
+    ):
+        told = problem(served.send("POST", f"{API}/webhooks", json={"url": f"http://{host}/"}), 422, "address_refused")
+        assert "webhooks.private_addresses" in str(told["detail"])
+        assert told["errors"][0]["field"] == "body.url"  # type: ignore[index]
+    assert served.send("GET", f"{API}/webhooks").json() == []
+    made = served.send("POST", f"{API}/webhooks", json={"url": "https://example.com/"}).json()["endpoint"]
+    where = f"{API}/webhooks/{made['id']}"
+    version = {"If-Match": served.send("GET", where).headers["etag"]}
+    problem(served.send("PATCH", where, json={"url": "http://10.0.0.1/"}, headers=version), 422, "address_refused")
+    assert served.send("GET", where).json()["url"] == "https://example.com/"
+
+
+def test_an_endpoint_is_made_told_changed_and_removed(database_url: str, tmp_path: Path) -> None:
+    private = {"private_addresses": True}
+    with (
+        serving(database_url, tmp_path / "home", webhooks=private) as served,
+        Receiver() as receiver,
+        served.client() as client,
+    ):
         made = client.call("POST", "/webhooks", {"url": receiver.url, "events": ["job.finished"]})
         endpoint = made["endpoint"]["id"]
         assert made["secret"].startswith("whsec_")

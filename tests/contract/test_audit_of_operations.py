@@ -206,6 +206,7 @@ def _resent(hand: Hand) -> Asked:
 DOING: Mapping[str, Callable[[Hand], Asked]] = {
     "PUT /uploads/{token}": _uploaded_by_link,
     "POST /documents": lambda hand: Asked(more={"files": {"file": ("a.pdf", invoice_pdf(hand.number()).content)}}),
+    "DELETE /documents/{document_id}": lambda hand: Asked(path={"document_id": hand.document(over=True)}),
     "POST /documents/{document_id}/link": lambda hand: Asked(path={"document_id": hand.document()}),
     "POST /documents/{document_id}/reprocess": lambda hand: Asked(
         path={"document_id": hand.document(over=True)}, body={}

@@ -78,6 +78,18 @@ def test_a_key_ends_by_time_and_by_being_revoked(town: Town) -> None:
     assert town.keys.revoke(town.ann, key.hint).revoked_at is not None
 
 
+def test_only_whoever_has_the_secret_hears_how_a_key_ended(town: Town) -> None:
+    door = Door(town.at_door, town.sessions)
+    (_, living), (_, late), (_, gone) = (town.keys.create(town.ann, name) for name in ("living", "late", "gone"))
+    with town.database.write() as connection:
+        past = api_keys.c.created_at
+        connection.execute(update(api_keys).where(api_keys.c.name != "living").values(expires_at=past))
+    town.keys.revoke(town.ann, "gone")
+    found = [door.ended(token) for token in (living, late, gone, late + "x", late[:-1], "dmk_", "", "dms_x")]
+    told = [None if each is None else (each.name, each.how) for each in found]
+    assert told == [None, ("late", "expired"), ("gone", "revoked"), None, None, None, None, None]
+
+
 def test_it_is_written_down_when_a_key_was_used(town: Town) -> None:
     _, token = town.keys.create(town.ann, "a")
     assert town.keys.list(town.ann)[0].used_at is None

@@ -183,7 +183,7 @@ WRITERS = {
     "documents": {
         *("documents/records.py", "steps/document_rows.py", "services/documents.py", "services/expiring.py"),
         *("services/rerunning.py", "services/review_decisions.py", "services/review_edits.py", "services/search.py"),
-        "services/uploads.py",
+        *("services/discarding.py", "services/uploads.py"),
     },
     "extracted_fields": {"review/rows.py", "services/review_edits.py"},
     "field_history": {"services/review_edits.py"},
@@ -199,10 +199,15 @@ WRITERS = {
     "leaving_blobs": {"services/expiring.py", "services/uploads.py"},
     "memberships": {"services/organisations.py", "services/people.py"},
     "organisations": {"services/organisations.py"},
-    "processed_documents": {"documents/invoices.py", "services/document_chores.py", "steps/document_rows.py"},
+    "processed_documents": {
+        *("documents/invoices.py", "services/discarding.py", "services/document_chores.py", "steps/document_rows.py"),
+    },
     "prompts": {"prompts/store.py"},
     "review_comments": {"services/review.py"},
-    "review_items": {"review/discharging.py", "review/queue.py", "review/rows.py", "services/review_base.py"},
+    "review_items": {
+        *("review/discharging.py", "review/queue.py", "review/rows.py", "review/superseding.py"),
+        "services/review_base.py",
+    },
     "review_settings": {"services/review_slas.py"},
     "reviewers": {"review/assignment.py", "review/discharging.py", "services/people.py", "services/review.py"},
     "secrets": {"db/secrets.py"},

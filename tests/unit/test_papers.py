@@ -13,6 +13,7 @@ from docmill.testing.papers import LANGUAGES, LAYOUTS, Paper
 
 MAKERS: dict[str, Callable[[int], Paper]] = {
     "invoice": papers.invoice_pdf,
+    "composed": papers.composed_pdf,
     "receipt": papers.receipt_image,
     "ubl": papers.ubl_xml,
     "cii": papers.cii_xml,
@@ -58,6 +59,18 @@ def test_what_the_labels_say_stands_on_the_invoice(language: str, layout: str) -
     for name in ("subtotal", "total", "amount_due"):
         assert spoken.amount(Decimal(paper.fields[name])) in text
     assert all(row["description"] in text for row in paper.rows["line_items"])
+
+
+def test_invoices_composed_at_random_differ_in_words_and_places_and_say_what_their_labels_say() -> None:
+    made = [papers.composed_pdf(seed) for seed in range(40)]
+    for paper in made:
+        text = text_of(paper)
+        assert all(paper.fields[name] in text for name in ("invoice_number", "seller_name", "buyer_name"))
+        whole, cents = paper.fields["total"].split(".")
+        assert any(f"{whole[-3:]}{point}{cents}" in text for point in ".,")
+        assert all(row["description"] in text for row in paper.rows["line_items"])
+    assert len({paper.fields["seller_name"] for paper in made}) > 30
+    assert len({frozenset(paper.fields) for paper in made}) > 5
 
 
 @pytest.mark.parametrize("seed", range(20))

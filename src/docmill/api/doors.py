@@ -6,10 +6,10 @@ import secrets
 from pathlib import Path
 
 from docmill.api.access import Shown
-from docmill.api.problems import Unauthenticated
+from docmill.api.problems import KeyExpired, KeyRevoked, Unauthenticated
 from docmill.model.ids import DEFAULT_ORG
 from docmill.model.people import Principal, system_principal
-from docmill.services.keys import Door
+from docmill.services.keys import Door, Ended
 
 FILE = "api-token"
 _PREFIX = "dmt_"
@@ -47,11 +47,21 @@ class Doors:
     def __call__(self, shown: Shown) -> Principal:
         """The owner for the installation's token, else whoever has the key or the session.
 
-        Unauthenticated for anything else, always in the same words.
+        Unauthenticated for anything else, always in the same words; but whoever shows the right secret of a key that
+        has come to its end is told so.
         """
         if shown.bearer is not None and hmac.compare_digest(shown.bearer.encode(), self._token):
             return system_principal(DEFAULT_ORG, "owner")
         for secret in (shown.bearer, shown.session):
             if secret is not None and (found := self._door.authenticate(secret)) is not None:
                 return found
+        if shown.bearer is not None and (ended := self._door.ended(shown.bearer)) is not None:
+            raise _told(ended)
         raise Unauthenticated("Show a token that is known here: `Authorization: Bearer TOKEN`.")
+
+
+def _told(ended: Ended) -> Unauthenticated:
+    at = ended.at.isoformat(timespec="seconds")
+    if ended.how == "expired":
+        return KeyExpired(f"The API key {ended.name!r} expired at {at}. Ask an administrator for another one.")
+    return KeyRevoked(f"The API key {ended.name!r} was revoked at {at}. Ask an administrator for another one.")

@@ -42,6 +42,18 @@ class Unauthenticated(DocmillError):
     code = "unauthenticated"
 
 
+class KeyExpired(Unauthenticated):
+    """The key was right, and its time is over."""
+
+    code = "key_expired"
+
+
+class KeyRevoked(Unauthenticated):
+    """The key was right, and somebody has revoked it."""
+
+    code = "key_revoked"
+
+
 class OriginRefused(DocmillError):
     """A page of another site asks, or the request names a host that is not ours."""
 

@@ -241,7 +241,8 @@ class Organisation:
         """Whom to tell what happens."""
         from docmill.services.webhooks import Webhooks
 
-        return Webhooks(self.app.database, self.id)
+        private = self.app.settings.webhooks.private_addresses
+        return Webhooks(self.app.database, self.id, private_addresses=private)
 
     @cached_property
     def analytics(self) -> "Analytics":

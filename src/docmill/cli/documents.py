@@ -1,4 +1,4 @@
-"""`docmill documents`: list, show, expire."""
+"""`docmill documents`: list, show, retry, remove, expire."""
 
 import sys
 from collections.abc import Sequence
@@ -8,9 +8,20 @@ from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 
+from docmill.cli import document_failures
 from docmill.cli.acting import acting_for
 from docmill.cli.options import Json, Limit
-from docmill.cli.output import counted, note_page, print_json, print_table, printable, styled, when
+from docmill.cli.output import (
+    counted,
+    is_narrow,
+    note_page,
+    print_json,
+    print_table,
+    printable,
+    short_ids,
+    styled,
+    when,
+)
 from docmill.model.documents import DocumentStatus
 
 app = App(name="documents", help="Look at documents and what was found in them.")
@@ -45,8 +56,8 @@ def list_documents(
         return 0
     # With their folders, unless all are in one: names may repeat in others.
     files = without_folder([each.source or each.file_name for each in found])
-    narrow = sys.stdout.isatty() and get_terminal_size().columns < _FOR_ALL
-    ids = _shortened([each.id for each in found]) if narrow else [each.id for each in found]
+    narrow = is_narrow()
+    ids = short_ids([each.id for each in found]) if narrow else [each.id for each in found]
     rows = [
         (
             name,
@@ -61,24 +72,18 @@ def list_documents(
     heads = ("DOCUMENT", "STATUS", "FILE", "TYPE", "SURE", *(() if narrow else ("CREATED",)))
     print_table(heads, rows, give_way=("FILE", "TYPE"))
     note_page(len(found), limit, found[-1].id if found else None)
+    failed = sum(each.status is DocumentStatus.FAILED for each in found)
+    if failed:
+        ways = "`docmill documents retry` tries again, `docmill documents remove` takes them off the list"
+        print(f"note: {counted(failed, 'document')} failed: {ways}.", file=sys.stderr)
     if idle:
         told = f"{counted(unfinished, 'document')} not done, and nobody works on them"
         print(f"note: {told}: run the same `docmill process` again, or `docmill worker`.", file=sys.stderr)
     return 0
 
 
-_FOR_ALL = 120
-"""Columns of a terminal from which on whole ids and times stand in the list."""
-_SHORT = (18, 23)
-"""Characters of an id: up to its third or fourth dash."""
-
-
-def _shortened(ids: Sequence[str]) -> list[str]:
-    """As much of each as tells it from the others; the first digits are enough wherever one is asked for."""
-    for length in _SHORT:
-        if len({each[:length] for each in ids}) == len(ids):
-            return [each[:length] for each in ids]
-    return list(ids)
+app.command(document_failures.retry, name="retry")
+app.command(document_failures.remove, name="remove")
 
 
 @app.command

@@ -55,7 +55,7 @@ def evaluate(
     from docmill.services.evaluation import apart, score
 
     with (
-        labelled_documents(folder, reviewed=reviewed, organisation=organisation) as labelled,
+        labelled_documents(folder, reviewed=reviewed, organisation=organisation, schema=schema) as labelled,
         apart(read_settings()) as settings,
     ):
         processed = processed_in(settings, labelled, schema=schema, model=model, quiet=json)
@@ -73,12 +73,13 @@ def evaluate(
 
 @contextmanager
 def labelled_documents(
-    folder: Path | None, *, reviewed: bool, organisation: str | None = None
+    folder: Path | None, *, reviewed: bool, organisation: str | None = None, schema: str | None = None
 ) -> "Iterator[LabelledFolder]":
     """A labelled folder, or what people of one organisation approved, in a folder that is gone afterwards."""
     from docmill.cli.errors import WrongUse
+    from docmill.cli.opening import read_settings
     from docmill.extraction.schema import available
-    from docmill.services.evaluation import open_folder
+    from docmill.services.evaluation import check_labels, open_folder
     from docmill.services.review_labels import reviewed_folder
 
     if reviewed == (folder is not None):
@@ -86,7 +87,9 @@ def labelled_documents(
     if organisation is not None and folder is not None:
         raise WrongUse("A folder is nobody's: --organisation goes with --reviewed.")
     if folder is not None:
-        yield open_folder(folder)
+        found = open_folder(folder)
+        check_labels(found, schema, read_settings().schema_folders)
+        yield found
         return
     with tempfile.TemporaryDirectory(prefix="docmill-reviewed-") as name:
         with acting_for(organisation) as (installation, acting):

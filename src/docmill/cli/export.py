@@ -31,6 +31,13 @@ def export(
         str | None, Parameter(metavar="TIME", help="Only documents that came in since: 2026-11-01, 7d, 12h.")
     ] = None,
     items: Annotated[bool, Parameter(negative="", help="A row for each line item instead of each document.")] = False,
+    review: Annotated[
+        str | None,
+        Parameter(
+            metavar="STATUS,…",
+            help="Only documents whose review stands so: approved,corrected, say; none: those without an item.",
+        ),
+    ] = None,
     everything: Annotated[
         bool,
         Parameter(name="--all", negative="", help="Also copies, replaced results, and what nothing was found in."),
@@ -41,12 +48,12 @@ def export(
 ) -> int:
     """Write what was read from documents to one file: CSV, JSON, JSON lines or Parquet.
 
-    Each document is written once for each schema, by its newest result.
+    Each document is written once for each schema, by its newest result, and with where its review stands now.
     """
     from docmill.bootstrap import output_settings
     from docmill.bootstrap.clock import this_moment
     from docmill.cli.opening import read_settings
-    from docmill.outputs.exporting import Choice, Export, ExportFormat
+    from docmill.outputs.exporting import Choice, Export, ExportFormat, asked_reviews
     from docmill.outputs.gathering import gather
     from docmill.services.exports import record_export
 
@@ -56,19 +63,19 @@ def export(
     if out is None and json:
         raise WrongUse("--json tells what was written to a file; give --out, or --format json for the data.")
     moment = None if since is None else parse_since(since, this_moment())
+    reviews = () if review is None else asked_reviews([review])
     settings = read_settings()
     places = output_settings(settings).into(from_)
-    with outputs_of(organisation, settings, from_) as (org_id, installation, acting):
-        known = installation.documents if installation is not None and everything else None
+    with outputs_of(organisation, settings, from_) as asked:
+        if reviews and asked.reviews is None:
+            raise WrongUse("Where a review stands only the database knows, and here is none; leave --review away.")
+        installation, acting = asked.installation, asked.acting
+        without = installation.documents.facts if installation is not None and everything else None
         connection = gather(
-            places,
-            settings.home / "cache" / "outputs",
-            note_reading,
-            without=lambda: () if known is None else known.facts(),
-            org_id=org_id,
+            places, settings.home / "cache" / "outputs", note_reading, asked.known(without), org_id=asked.org_id
         )
         try:
-            choice = Choice(schema=schema, since=moment, items=items, duplicates=everything)
+            choice = Choice(schema=schema, since=moment, items=items, reviews=reviews, duplicates=everything)
             chosen = Export(connection, choice, places.schema_folders)
             rows, left_out = chosen.count(), chosen.left_out()
             if installation is not None and acting is not None:

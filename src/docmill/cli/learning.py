@@ -64,7 +64,7 @@ def learn(
         _say({"installed": None}, "The models that ship with Docmill are in use.", json=json)
         return 0
     with (
-        labelled_documents(folder, reviewed=reviewed, organisation=organisation) as labelled,
+        labelled_documents(folder, reviewed=reviewed, organisation=organisation, schema=schema) as labelled,
         apart(settings) as temporary,
     ):
         lessons, skipped = _lessons(temporary, labelled, schema=schema, quiet=json)

@@ -196,6 +196,9 @@ def _way_in(made: "Invitation", token: str, *, json: bool) -> int:
     else:
         print(token)
         print(f"For {made.email}, once, until {made.expires_at:%Y-%m-%d %H:%M} UTC; shown only now.", file=sys.stderr)
+        print(
+            "They use it by `docmill members join` here, or POST /api/v1/session/accept from anywhere.", file=sys.stderr
+        )
     return 0
 
 
@@ -203,7 +206,10 @@ def _password() -> str:
     if sys.stdin.isatty():
         import getpass
 
-        return getpass.getpass("Password: ")
+        given = getpass.getpass("Password: ")
+        if getpass.getpass("Once more: ") != given:
+            raise WrongUse("That was not the same twice; nothing has happened. Type the command again.")
+        return given
     return sys.stdin.readline().rstrip("\n")
 
 

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import datetime, timedelta
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
@@ -138,6 +139,25 @@ def fitting(heads: Sequence[str], rows: Sequence[Sequence[str]], *, least: int =
             break
         kept += 1
     return max(1, kept)
+
+
+_FOR_ALL = 120
+"""Columns of a terminal from which on whole ids and times stand in lists."""
+_SHORT = (18, 23)
+"""Characters of an id: up to its third or fourth dash."""
+
+
+def is_narrow() -> bool:
+    """Whether somebody looks at a terminal that has no room for whole ids and times."""
+    return sys.stdout.isatty() and get_terminal_size().columns < _FOR_ALL
+
+
+def short_ids(ids: Sequence[str]) -> list[str]:
+    """As much of each as tells it from the others; the first digits are enough wherever one is asked for."""
+    for length in _SHORT:
+        if len({each[:length] for each in ids}) == len(ids):
+            return [each[:length] for each in ids]
+    return list(ids)
 
 
 def styled(word: str) -> "Text":

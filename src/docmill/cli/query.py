@@ -1,8 +1,10 @@
 """`docmill query`: SQL over the outputs."""
 
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,6 +17,7 @@ from docmill.cli.output import counted, fitting, print_json, print_table, printa
 if TYPE_CHECKING:
     from docmill.bootstrap import App as Installation
     from docmill.model.people import Principal
+    from docmill.outputs.gathering import Known
     from docmill.outputs.querying import Answer
     from docmill.outputs.tables import View
     from docmill.settings import Settings
@@ -55,6 +58,7 @@ def query(
 
     Tables: documents, invoices, receipts (and one for each schema of yours), line_items, tax_lines, fields. In
     `documents` every document has a row, failed ones too; the others have each document once, by its newest result.
+    `review` tells where the review of a document stands now.
     Nothing is changed, and nothing but the outputs of the organisation can be reached.
     """
     from docmill.bootstrap import output_settings
@@ -63,15 +67,11 @@ def query(
 
     settings = read_settings()
     places, cache = output_settings(settings).into(from_), settings.home / "cache" / "outputs"
-    with outputs_of(organisation, settings, from_) as (org_id, installation, _):
-        known = None if installation is None else installation.documents
+    with outputs_of(organisation, settings, from_) as asked:
+        documents = None if asked.installation is None else asked.installation.documents
+        without = None if documents is None else partial(documents.facts, only_without_outputs=True)
         outputs = Outputs(
-            places,
-            cache,
-            note_reading,
-            without=lambda: () if known is None else known.facts(only_without_outputs=True),
-            everything=everything,
-            org_id=org_id,
+            places, cache, note_reading, known=asked.known(without), everything=everything, org_id=asked.org_id
         )
     with outputs:
         if sql is None:
@@ -92,23 +92,58 @@ def query(
     return 0
 
 
+_Rows = Callable[[], "Iterable[Mapping[str, object]]"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """Whose outputs are meant, and by whom they are looked at, if there is a database that knows."""
+
+    org_id: str | None
+    """None: all that lie in the folder."""
+    installation: "Installation | None" = None
+    acting: "Principal | None" = None
+    reviews: _Rows | None = None
+    """Where reviews stand."""
+
+    def known(self, without: _Rows | None) -> "Known":
+        """What the database says beside the outputs; `without`: documents that may have none."""
+        from docmill.outputs.gathering import Known
+
+        return Known(without=without or (lambda: ()), reviews=self.reviews or (lambda: ()))
+
+
 @contextmanager
-def outputs_of(
-    organisation: str | None, settings: "Settings", from_: Path | None
-) -> "Iterator[tuple[str | None, Installation | None, Principal | None]]":
-    """Whose outputs are meant, and by whom they are looked at, if there is a database that knows.
+def outputs_of(organisation: str | None, settings: "Settings", from_: Path | None) -> "Iterator[Asked]":
+    """Whose outputs are meant.
 
     A folder that is named is looked at as it lies there: whoever may read it may read all of it. With an organisation
-    it is still only that one's.
+    it is still only that one's. Where reviews stand the database tells in either case, of the organisation's own.
     """
+    from docmill.model.errors import DocmillError
     from docmill.model.ids import DEFAULT_ORG
+    from docmill.services.review_statuses import review_statuses
 
     whose = None if from_ is not None else DEFAULT_ORG
-    if organisation is None and (from_ is not None or not _has_database(settings)):
-        yield whose, None, None
-        return
-    with acting_for(organisation) as (installation, acting):
-        yield installation.org_id, installation if from_ is None else None, acting
+    with ExitStack() as stack:
+        found = None
+        try:
+            if organisation is not None or _has_database(settings):
+                found = stack.enter_context(acting_for(organisation))
+        except DocmillError as error:
+            if organisation is not None or from_ is None:
+                raise
+            # A folder can be looked at whatever has become of the database.
+            print(f"note: where reviews stand is not told: {error}", file=sys.stderr)
+        if found is None:
+            yield Asked(org_id=whose)
+            return
+        installation, acting = found
+        reviews = partial(review_statuses, installation.database.scoped(installation.org_id), installation.org_id)
+        if from_ is None:
+            yield Asked(org_id=installation.org_id, installation=installation, acting=acting, reviews=reviews)
+        else:
+            yield Asked(org_id=None if organisation is None else installation.org_id, reviews=reviews)
 
 
 def _has_database(settings: "Settings") -> bool:

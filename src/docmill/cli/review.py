@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -29,8 +30,13 @@ Examples:
 
 app = App(name="review", help="See what the machine is unsure of, correct it, approve it.")
 
-ItemId = Annotated[str, Parameter(name="ITEM", help="The item's id or its document's, or the first digits.")]
-As = Annotated[str | None, Parameter(name="--as", metavar="NAME", help="Who does this; default: your user name.")]
+ItemId = Annotated[str, Parameter(name="ITEM", help="Its file, its id or its document's, or the first digits of one.")]
+As = Annotated[
+    str | None,
+    Parameter(
+        name="--as", metavar="NAME", help="Who does this: a member's address, or any name; default: your user name."
+    ),
+]
 Version = Annotated[
     int | None, Parameter(name="--if-version", metavar="N", help="Only if the item is still at this version.")
 ]
@@ -39,9 +45,17 @@ Status = Literal["open", "pending", "in_review", "approved", "corrected", "rejec
 
 @contextmanager
 def desk(organisation: str | None, name: str | None = None) -> "Iterator[tuple[Review, Principal, Installation]]":
-    """The review of an organisation, and whoever acts."""
+    """The review of an organisation, and whoever acts: with an address, as that member."""
     with acting_for(organisation, name) as (installation, acting):
+        if name is not None and "@" in name:
+            member = installation.people.get(acting, name)
+            acting = replace(acting, id=member.id, name=member.name)
         yield installation.review, acting, installation
+
+
+def whom(installation: "Installation", acting: "Principal", name: str) -> str:
+    """By what review knows somebody: a member, named by the address, by the id; others by the name."""
+    return installation.people.get(acting, name).id if "@" in name else name
 
 
 def _told(item: "ItemSummary", *, json: bool) -> int:
@@ -67,19 +81,21 @@ def list_items(
     """List review items: open ones by priority, decided ones the newest first."""
     if unassigned and assigned_to is not None:
         raise WrongUse("--assigned-to and --unassigned exclude each other; give one of them.")
-    with desk(organisation) as (review, me, _):
+    with desk(organisation) as (review, me, installation):
         found = review.list(
             me,
             status="open" if status == "open" else ReviewStatus(status),
-            assigned_to="" if unassigned else assigned_to,
-            claimed_by=claimed_by,
+            assigned_to="" if unassigned else None if assigned_to is None else whom(installation, me, assigned_to),
+            claimed_by=None if claimed_by is None else whom(installation, me, claimed_by),
             limit=limit,
             after=None if after is None else review.find_id(me, after),
         )
     if json:
         print_json({"items": [item_json(item) for item in found]})
     elif found:
-        item_table(found)
+        from docmill.bootstrap.clock import this_moment
+
+        item_table(found, this_moment())
         note_page(len(found), limit, found[-1].id)
     else:
         print("Nothing to review." if status == "open" else "No such items.", file=sys.stderr)
@@ -315,7 +331,10 @@ def resume(
 @app.command(usage="docmill review assign [OPTIONS] ITEM [NAME | --nobody]")
 def assign(
     item: ItemId,
-    to: Annotated[str | None, Parameter(name="NAME", help="Default: the reviewer who has the fewest.")] = None,
+    to: Annotated[
+        str | None,
+        Parameter(name="NAME", help="A member's address, or any name; default: the reviewer who has the fewest."),
+    ] = None,
     /,
     *,
     nobody: Annotated[bool, Parameter(negative="", help="Whoever comes first may take it.")] = False,
@@ -327,11 +346,12 @@ def assign(
     """Give an item to somebody; the claim of whoever has it ends."""
     if nobody and to is not None:
         raise WrongUse("A name and --nobody exclude each other; give one of them.")
-    with desk(organisation, name) as (review, me, _):
+    with desk(organisation, name) as (review, me, installation):
         found = review.find_id(me, item)
         if nobody:
             return _told(review.unassign(me, found, version=version), json=json)
-        return _told(review.assign(me, found, to, version=version), json=json)
+        chosen = None if to is None else whom(installation, me, to)
+        return _told(review.assign(me, found, chosen, version=version), json=json)
 
 
 @app.command

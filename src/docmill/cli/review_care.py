@@ -9,7 +9,7 @@ from docmill.cli.acting import Organisation
 from docmill.cli.errors import WrongUse
 from docmill.cli.options import Json
 from docmill.cli.output import print_json
-from docmill.cli.review import As, desk
+from docmill.cli.review import As, desk, whom
 
 
 def sla(
@@ -42,21 +42,26 @@ def sla(
 
 def reviewers(
     *,
-    add: Annotated[str | None, Parameter(metavar="NAME", help="Give this person work from now on.")] = None,
+    add: Annotated[
+        str | None,
+        Parameter(metavar="NAME", help="Give this person work from now on: a member's address, or any name."),
+    ] = None,
     remove: Annotated[str | None, Parameter(metavar="NAME", help="Give this person no more work.")] = None,
     name: As = None,
     organisation: Organisation = None,
     json: Json = False,
 ) -> int:
     """Show who is given items by the least-loaded rule, or change it."""
-    with desk(organisation, name) as (review, me, _):
+    with desk(organisation, name) as (review, me, installation):
         if add is not None:
-            review.enroll(me, add)
+            review.enroll(me, whom(installation, me, add))
         if remove is not None:
-            review.withdraw(me, remove)
+            review.withdraw(me, whom(installation, me, remove))
         found = list(review.enrolled(me))
+        addresses = {member.id: member.email for member in installation.people.list(me)}
     if json:
         print_json({"reviewers": found})
     else:
-        print("\n".join(found) if found else "Nobody is enrolled.", file=sys.stdout if found else sys.stderr)
+        shown = [addresses.get(each, each) for each in found]
+        print("\n".join(shown) if shown else "Nobody is enrolled.", file=sys.stdout if shown else sys.stderr)
     return 0

@@ -1,9 +1,10 @@
 """Review items as people read them."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING
 
-from docmill.cli.output import print_table, printable, record, styled, when
+from docmill.cli.output import is_narrow, print_table, printable, record, short_ids, styled, when
 from docmill.model.review import FieldState, SlaState
 
 if TYPE_CHECKING:
@@ -25,26 +26,38 @@ def view_json(view: "ItemView") -> dict[str, object]:
         "checks": list(view.checks),
         "missing": list(view.missing),
         "addable": list(view.addable),
+        "supersedes": list(view.supersedes),
     }
 
 
-def item_table(items: "Sequence[ItemSummary]") -> None:
-    """Many items, a line each."""
-    rows = [
-        (
-            item.id,
-            styled(item.status.value),
-            f"{item.priority.priority:.2f}",
-            item.file_name,
-            item.schema,
-            f"{item.fields_to_review}/{item.fields_total}",
-            _due(item),
-            _holder(item) or _given(item) or "",
-        )
-        for item in items
-    ]
-    heads = ("ITEM", "STATUS", "PRIORITY", "FILE", "SCHEMA", "TO LOOK AT", "DUE", "WHO")
-    print_table(heads, rows, give_way=("FILE", "SCHEMA", "WHO"))
+def item_table(items: "Sequence[ItemSummary]", now: datetime) -> None:
+    """Many items, a line each, called as people call them: by their files. With little room, an id stands there only
+    where files of one name would be taken for each other."""
+    narrow = is_narrow()
+    alike = len({item.file_name for item in items}) < len(items)
+    ids = short_ids([item.id for item in items]) if narrow else [item.id for item in items]
+    columns: dict[str, list[str | Text]] = {
+        "FILE": [item.file_name for item in items],
+        "STATUS": [styled(item.status.value) for item in items],
+        "PRIORITY": [f"{item.priority.priority:.2f}" for item in items],
+        "TO LOOK AT": [f"{item.fields_to_review} of {item.fields_total}" for item in items],
+        "DUE": [_left(item, now) if narrow else _due(item) for item in items],
+        "WHO": [_holder(item) or _given(item) or item.decided_by_name or "" for item in items],
+        "SCHEMA": [] if narrow else [item.schema for item in items],
+        "ITEM": [] if narrow and not alike else list(ids),
+    }
+    shown = {head: cells for head, cells in columns.items() if any(cells)}
+    print_table(list(shown), list(zip(*shown.values(), strict=True)), give_way=("FILE", "SCHEMA", "WHO"))
+
+
+def _left(item: "ItemSummary", now: datetime) -> str:
+    """How long until an item is due, or how late it is."""
+    if item.due_at is None or item.decided_at is not None:
+        return ""
+    late, minutes = item.due_at <= now, round(abs((item.due_at - now).total_seconds()) / 60)
+    hours = minutes // 60
+    length = f"{minutes} min" if minutes < 100 else f"{hours} h" if hours < 48 else f"{hours // 24} d"
+    return f"{length} late" if late else f"in {length}"
 
 
 def _holder(item: "ItemSummary") -> str | None:
@@ -58,10 +71,12 @@ def _given(item: "ItemSummary") -> str | None:
 def stands(item: "ItemSummary") -> str:
     """Where an item stands now, in a line."""
     who = f" by {_holder(item)}" if item.claimed_by else ""
+    if item.superseded_by:
+        return f"{printable(item.file_name)} (item {item.id}) was superseded by item {item.superseded_by}."
     given = f", assigned to {_given(item)}" if item.assigned_to else ""
     later = f", postponed until {when(item.postponed_until)}" if item.postponed_until else ""
     left = f" {item.fields_to_review} of its {item.fields_total} fields need a look." if not item.decided_at else ""
-    return f"Item {item.id} is {item.status}{who}{given}{later}.{left}"
+    return f"{printable(item.file_name)} (item {item.id}) is {item.status}{who}{given}{later}.{left}"
 
 
 def details(view: "ItemView") -> None:
@@ -72,8 +87,9 @@ def details(view: "ItemView") -> None:
         f"complexity {parts.complexity:.2f}, value {parts.value:.2f})"
     )
     told = {
+        "file": item.file_name,
         "item": item.id,
-        "document": f"{item.document_id}  {item.file_name}",
+        "document": item.document_id,
         "status": f"{item.status}, version {item.version}" + (f", round {item.round}" if item.round > 1 else ""),
         "schema": item.schema,
         "priority": made_of,
@@ -83,6 +99,8 @@ def details(view: "ItemView") -> None:
         "postponed": when(item.postponed_until),
         "decided by": item.decided_by and f"{item.decided_by_name or item.decided_by}, {when(item.decided_at)}",
         "reason": item.reason,
+        "superseded": item.superseded_by and f"by item {item.superseded_by}: the same bytes were read anew",
+        "supersedes": ", ".join(view.supersedes),
         "missing": ", ".join(view.missing),
     }
     for name, value in told.items():
@@ -91,7 +109,11 @@ def details(view: "ItemView") -> None:
     if view.fields:
         print()
         heads = ("FIELD", "VALUE", "SURE", "", "WHERE", "FAILED", "NOW READ AS")
-        print_table(heads, [_row(each) for each in view.fields], give_way=("VALUE", "NOW READ AS", "FAILED"))
+        rows = [_row(each) for each in view.fields]
+        # A column in which nothing stands takes no room from the values.
+        used = [place for place in range(len(heads)) if any(row[place] for row in rows)]
+        cells = [[row[place] for place in used] for row in rows]
+        print_table([heads[place] for place in used], cells, give_way=("VALUE", "NOW READ AS", "FAILED"))
     broken = [each for each in view.checks if not each["passed"]]
     if broken:
         print()

@@ -2,10 +2,10 @@
 
 from sqlalchemy import Connection, text
 
-_ALONE = text("select pg_advisory_xact_lock(hashtextextended(:name, 0))")
+ALONE = text("select pg_advisory_xact_lock(hashtextextended(:name, 0))")
 
 
 def alone(connection: Connection, name: str) -> None:
     """Until the commit nobody else gets beyond this point with the same name; SQLite has one writer anyway."""
     if connection.dialect.name == "postgresql":
-        connection.execute(_ALONE, {"name": name})
+        connection.execute(ALONE, {"name": name})

@@ -36,6 +36,10 @@ _TOLD = frozenset({*OF_FIELDS, AGREEMENT})
 """Checks that say nothing by being passed, or that are a signal of their own."""
 _ODD = 0.002
 """No ranker is surer than this."""
+_WELL = 2.0
+"""The score from which on a value stands well, whatever else could be it."""
+_CLOSE = 1.5
+"""The log odds below which another value comes close."""
 _FURTHEST = 4.0
 """Standard deviations: no single signal decides alone."""
 
@@ -49,17 +53,26 @@ class Formula:
     """By the name of a signal, of its standardised value; `NAME?` is the weight of its absence."""
     mean: Mapping[str, float] = field(default_factory=dict)
     scale: Mapping[str, float] = field(default_factory=dict)
+    _terms: tuple[tuple[str, float, float, float, float], ...] = field(init=False, repr=False, compare=False)
+    """By signal: its mean, its scale, its weight, and that of its absence; looked up once and not for every value."""
+
+    def __post_init__(self) -> None:
+        terms = tuple(
+            (name, mean, self.scale[name], self.weights.get(name, 0.0), self.weights.get(f"{name}?", 0.0))
+            for name, mean in self.mean.items()
+        )
+        object.__setattr__(self, "_terms", terms)
 
     def probability(self, signals: Mapping[str, float]) -> float:
         """Of being right."""
         # As `inputs` says, in one go: it is asked for every cell of every row.
         total = 0.0
-        for name, mean in self.mean.items():
+        for name, mean, scale, weight, absent in self._terms:
             value = signals.get(name)
             if value is None or not isfinite(value):
-                total += self.weights.get(f"{name}?", 0.0)
-            elif weight := self.weights.get(name, 0.0):
-                total += weight * max(-_FURTHEST, min(_FURTHEST, (value - mean) / self.scale[name]))
+                total += absent
+            elif weight:
+                total += weight * max(-_FURTHEST, min(_FURTHEST, (value - mean) / scale))
         return sigmoid(self.bias + total)
 
     def inputs(self, signals: Mapping[str, float]) -> Iterable[tuple[str, float]]:
@@ -138,6 +151,11 @@ def signals_of(found: FieldValue) -> dict[str, float]:
     chance = _unit(signals.get("probability", signals.get("score", 0.5)))
     # Between 0.99 and 0.999 lies as much as between 0.9 and 0.99.
     signals["odds"] = math.log((chance + _ODD) / (1 - chance + _ODD))
+    if "probability" in signals and "score" in signals:
+        # Better than all others by far, and yet hardly better than nothing: the right one may not be among them.
+        signals["standing"] = min(_WELL, max(0.0, signals["score"]))
+        # Another comes close, and no label says which: where a label decides, the other has one of its own.
+        signals["contested"] = max(0.0, _CLOSE - signals["odds"]) * (1 - _unit(signals.get("label", 0.0)))
     if "repeats" in signals:
         # The second time says much, the tenth little.
         signals["repeats"] = math.log(max(1.0, signals["repeats"]))

@@ -7,8 +7,9 @@ field schema to read it by. Whatever else a row holds is left alone.
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import PurePosixPath
 
 from docmill.model.errors import InvalidInput
@@ -43,6 +44,18 @@ class Labelled:
         return self.visible.get(name, False) if self.visible else True
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """What labels may be called."""
+
+    holds: Callable[[str], bool]
+    """Whether a name is one of them, however it is spelled."""
+    names: Sequence[str]
+    """All of them, aliases too."""
+    shown: Sequence[str]
+    """Those to name to a person."""
+
+
 def read_labels(
     text: str, source: str = FILE_NAME, *, exists: Callable[[str], bool] = lambda file: True
 ) -> tuple[Labelled, ...]:
@@ -68,15 +81,36 @@ def read_labels(
         seen[row.file] = number
         rows.append(row)
     if faults:
-        more = len(faults) - _SHOWN
-        told = "\n".join(f"  {fault}" for fault in [*faults[:_SHOWN], *([f"and {more} more"] if more > 0 else [])])
-        raise LabelsInvalid(f"The labels have mistakes; correct these lines:\n{told}", faults=faults)
+        raise _invalid(faults)
     if not rows:
         raise LabelsInvalid(
             f"{source} holds no labels. Write a line for each document: "
             '{"file": "scan.pdf", "fields": {"total": "12.50"}}'
         )
     return tuple(rows)
+
+
+def check_names(rows: Sequence[Labelled], names_for: Callable[[Labelled], Known], source: str = FILE_NAME) -> None:
+    """Every label names something that can be found; LabelsInvalid names those that do not, with the nearest that does.
+
+    A misspelt name could never be right, and every figure would be worse for it without a word.
+    """
+    faults = []
+    for row in rows:
+        known = names_for(row)
+        for name in dict.fromkeys([*row.fields, *row.visible]):
+            if not known.holds(name):
+                close = get_close_matches(name.casefold(), known.names, n=1)
+                hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known.shown)}"
+                faults.append(f"{source}:{row.line}: no field {name!r} can be found; {hint}")
+    if faults:
+        raise _invalid(faults)
+
+
+def _invalid(faults: Sequence[str]) -> LabelsInvalid:
+    more = len(faults) - _SHOWN
+    told = "\n".join(f"  {fault}" for fault in [*faults[:_SHOWN], *([f"and {more} more"] if more > 0 else [])])
+    return LabelsInvalid(f"The labels have mistakes; correct these lines:\n{told}", faults=list(faults))
 
 
 def _row(line: str, number: int) -> Labelled:

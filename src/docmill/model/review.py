@@ -70,6 +70,12 @@ class SlaState(StrEnum):
     OVERDUE = "overdue"
 
 
+class Superseded(Conflict):
+    """The same bytes were read anew: another item stands in the place of this one."""
+
+    code = "superseded"
+
+
 class VersionConflict(Conflict):
     """Somebody changed the item since it was looked at; look again."""
 

@@ -9,8 +9,10 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, assert_never
 
-from docmill.model.errors import NotFound
+from docmill.model.errors import InvalidInput, NotFound
+from docmill.model.review import ReviewStatus
 from docmill.outputs.duck import named, quoted
+from docmill.outputs.gathering import REVIEW
 from docmill.outputs.querying import plain
 from docmill.outputs.tables import CONFIDENCES, columns_of, export_columns, schema_columns
 
@@ -22,6 +24,23 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 _AT_ONCE = 1000
 _COUNTED = "current AND schema IS NOT NULL"
 """What is written unless all is asked for."""
+
+
+NO_ITEM = "none"
+"""Asks for documents without a review item."""
+
+
+def asked_reviews(texts: Sequence[str]) -> tuple[str, ...]:
+    """Statuses as people write them, several with commas between; InvalidInput names one that there is not."""
+    known = (*(status.value for status in ReviewStatus), NO_ITEM)
+    asked = [word.strip() for text in texts for word in text.split(",")]
+    for word in asked:
+        if word not in known:
+            raise InvalidInput(
+                f"There is no review status {word!r}; write one or more of {', '.join(known)}, with commas between.",
+                field="review",
+            )
+    return tuple(name for name in known if name in asked)
 
 
 class ExportFormat(StrEnum):
@@ -42,6 +61,8 @@ class Choice:
     """Documents that came in at this moment or later."""
     items: bool = False
     """A row for each line item instead of each document."""
+    reviews: tuple[str, ...] = ()
+    """Only documents whose review stands at one of these; NO_ITEM: those without an item. Empty: all."""
     duplicates: bool = False
     """Also copies, results that a later one replaced, and documents that nothing was extracted from."""
 
@@ -177,6 +198,9 @@ class Export:
         if self._choice.since is not None:
             moment = self._choice.since.astimezone(UTC).replace(tzinfo=None)
             asked.append(f"created_at >= TIMESTAMP {quoted(moment.isoformat(sep=' '))}")
+        if self._choice.reviews:
+            listed = ", ".join(quoted(each) for each in self._choice.reviews)
+            asked.append(f"coalesce({REVIEW}, {quoted(NO_ITEM)}) IN ({listed})")
         if not duplicates:
             asked.append(_COUNTED)
         return " AND ".join(asked) or "true"

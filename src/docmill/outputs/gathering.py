@@ -10,6 +10,7 @@ import hashlib
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,10 +19,10 @@ from docmill.extraction.result import Extraction, Reader
 from docmill.extraction.schema import load_schema, shipped
 from docmill.model.documents import WITH_OUTPUTS, DocumentStatus
 from docmill.model.errors import DocmillError
-from docmill.outputs.duck import connect, quoted
+from docmill.outputs.duck import connect, named, quoted
 from docmill.outputs.files import put
-from docmill.outputs.layout import FACTS, FIELDS, layout_of
-from docmill.outputs.parquet import Column, write_rows
+from docmill.outputs.layout import ADDED, FACTS, FIELDS, column_name, layout_of
+from docmill.outputs.parquet import Column, ColumnType, write_rows
 from docmill.outputs.places import OutputFormat, OutputSettings
 
 if TYPE_CHECKING:
@@ -34,12 +35,14 @@ _WORTH_KEEPING = 50
 _MOST_PARTS = 40
 """More larger files than this are made one."""
 _ROWS = 5000
-"""Documents without outputs in one file."""
+"""Documents without outputs, or reviews, in one file."""
 _TRIES = 3
 _PATH, _STAMP = "__path", "__stamp"
 DOCUMENTS = "documents"
 _ERRORS = (Column("error_code"), Column("error_message"))
-FIRST = ("file_name", "status", "document_type", "current", "duplicate_of", "error_code", "error_message")
+REVIEW = "review"
+_REVIEWS = (Column("document_id"), Column("round", ColumnType.INTEGER), Column(REVIEW))
+FIRST = ("file_name", "status", REVIEW, "document_type", "current", "duplicate_of", "error_code", "error_message")
 """Columns that come before the fields; what machines need comes behind them."""
 _CURRENT = (
     f"status IN ({', '.join(quoted(status.value) for status in sorted(WITH_OUTPUTS))}) AND row_number() OVER "
@@ -47,6 +50,24 @@ _CURRENT = (
     f"ORDER BY status = {quoted(DocumentStatus.COMPLETED.value)} DESC, created_at DESC, id DESC) = 1"
 )
 """Of the same bytes and schema, the newest result. A copy stands for a result that lies in another folder."""
+
+
+def _nothing() -> Iterable[Mapping[str, object]]:
+    return ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """What the database says beside the outputs. Each may be asked again."""
+
+    without: Callable[[], Iterable[Mapping[str, object]]] = _nothing
+    """Documents, by the names of columns, that have a row even if they have no outputs."""
+    reviews: Callable[[], Iterable[Mapping[str, object]]] = _nothing
+    """Where review items stand at this moment: `document_id`, `round`, and as `review` the status, or None for an item
+    that stands for nothing any more."""
+
+
+NOTHING_KNOWN = Known()
 
 
 class NothingYet(DocmillError):
@@ -65,24 +86,23 @@ def gather(
     settings: OutputSettings,
     cache: Path | None,
     notice: Callable[[int], None] = lambda count: None,
-    without: Callable[[], Iterable[Mapping[str, object]]] = lambda: (),
+    known: Known = NOTHING_KNOWN,
     *,
     org_id: str | None = None,
 ) -> "DuckDBPyConnection":
     """A database in memory whose table `documents` has a row for every Parquet file.
 
-    `current` tells which of them count: each document once for each schema. `without` gives documents, by the names of
-    columns, that have a row even if they have no outputs; it may be asked again. `notice` hears how many files are to
-    be read when that takes a while. With an `org_id` only rows of that organisation are loaded. NothingYet if there is
-    nothing at all.
+    `current` tells which of them count: each document once for each schema. `review` is where its review stands now,
+    as the database knows it. `notice` hears how many files are to be read when that takes a while. With an `org_id`
+    only rows of that organisation are loaded. NothingYet if there is nothing at all.
     """
     for _ in range(_TRIES - 1):
         try:
-            return _gathered(settings, cache, notice, without, org_id)
+            return _gathered(settings, cache, notice, known, org_id)
         except _Vanished:
             # Somebody else has just replaced a file, or put parts together: look again.
             continue
-    return _gathered(settings, cache, notice, without, org_id)
+    return _gathered(settings, cache, notice, known, org_id)
 
 
 class _Vanished(Exception):
@@ -93,20 +113,22 @@ def _gathered(
     settings: OutputSettings,
     cache: Path | None,
     notice: Callable[[int], None],
-    without: Callable[[], Iterable[Mapping[str, object]]],
+    known: Known,
     org_id: str | None,
 ) -> "DuckDBPyConnection":
     connection = connect()
     try:
         with tempfile.TemporaryDirectory(prefix="docmill-") as name:
-            mine = (row for row in without() if org_id is None or row["org_id"] == org_id)
-            listed, more = _listed(settings), _written(mine, Path(name, "without"))
+            mine = (row for row in known.without() if org_id is None or row["org_id"] == org_id)
+            listed, more = _listed(settings), _written(mine, (*FACTS, *_ERRORS), Path(name, "without"))
             if not listed and not more:
                 raise NothingYet(
                     f"There are no outputs under {settings.root} yet. Process documents first: docmill process FILES.",
                     root=str(settings.root),
                 )
             _fill(connection, settings, cache, listed, Path(name), notice, org_id)
+            # Behind what takes long: where reviews stand is told as of now.
+            _note_reviews(connection, known.reviews(), Path(name, "reviews"))
             _finish(connection, more, Path(name))
     except BaseException:
         connection.close()
@@ -257,15 +279,26 @@ def _load(connection: "DuckDBPyConnection", parts: Sequence[Path], org_id: str |
     connection.execute("DROP TABLE listed")
 
 
-def _written(without: Iterable[Mapping[str, object]], folder: Path) -> list[Path]:
-    """Rows of documents as files, some at a time: there may be more of them than are good to hold."""
+def _written(found: Iterable[Mapping[str, object]], columns: tuple[Column, ...], folder: Path) -> list[Path]:
+    """Rows as files, some at a time: there may be more of them than are good to hold."""
     folder.mkdir()
-    rows = iter(without)
+    rows = iter(found)
     files: list[Path] = []
     while some := list(islice(rows, _ROWS)):
         files.append(folder / str(len(files)))
-        files[-1].write_bytes(write_rows((*FACTS, *_ERRORS), [dict(row) for row in some]))
+        files[-1].write_bytes(write_rows(columns, some))
     return files
+
+
+def _note_reviews(connection: "DuckDBPyConnection", found: Iterable[Mapping[str, object]], folder: Path) -> None:
+    """The table `reviewed`: of each document with an item, where the last of them stands."""
+    files = _written(found, _REVIEWS, folder)
+    nobody = folder / "nobody"
+    nobody.write_bytes(write_rows(_REVIEWS, []))
+    connection.execute(
+        f"CREATE TEMP TABLE reviewed AS SELECT document_id, {REVIEW} FROM {_read([nobody, *files])} "
+        "QUALIFY row_number() OVER (PARTITION BY document_id ORDER BY round DESC) = 1"
+    )
 
 
 def _finish(connection: "DuckDBPyConnection", without: Sequence[Path], workshop: Path) -> None:
@@ -273,7 +306,14 @@ def _finish(connection: "DuckDBPyConnection", without: Sequence[Path], workshop:
     nobody = workshop / "nobody"
     nobody.write_bytes(write_rows((*FACTS, *_ERRORS), []))
     more = _read([nobody, *without])
-    everything = f"SELECT * FROM gathered UNION ALL BY NAME SELECT * FROM {more} ANTI JOIN gathered USING (id)"
+    ours = _ours(connection)
+    everything = f"SELECT {ours} FROM gathered UNION ALL BY NAME SELECT * FROM {more} ANTI JOIN gathered USING (id)"
+    # A copy without an item of its own has that of its original.
+    review = f"CASE WHEN mine.document_id IS NULL THEN original.{REVIEW} ELSE mine.{REVIEW} END AS {REVIEW}"
+    everything = (
+        f"SELECT each.*, {review} FROM ({everything}) AS each LEFT JOIN reviewed AS mine ON mine.document_id = each.id "
+        "LEFT JOIN reviewed AS original ON original.document_id = each.duplicate_of"
+    )
     machine = [column.name for column in FACTS if column.name not in FIRST]
     columns = f"{', '.join(FIRST)}, * EXCLUDE ({', '.join([*FIRST, *machine, FIELDS.name])})"
     connection.execute(
@@ -281,6 +321,22 @@ def _finish(connection: "DuckDBPyConnection", without: Sequence[Path], workshop:
         f"FROM (SELECT *, {_CURRENT} AS current FROM ({everything})) ORDER BY created_at, id"
     )
     connection.execute("DROP TABLE gathered")
+    connection.execute("DROP TABLE reviewed")
+
+
+def _ours(connection: "DuckDBPyConnection") -> str:
+    """The columns of files. A field that is called as a column which is added here has another name, also in files
+    that were written before there was such a column."""
+    rows = connection.execute("DESCRIBE gathered").fetchall()
+    found = [name for name, *_ in rows]
+    taken = [name for name in ADDED if name in found]
+    if not taken:
+        return "*"
+    renamed = [f"{named(name)} AS {named(column_name(name))}" for name in taken if column_name(name) not in found]
+    both = [name for name in taken if column_name(name) in found]
+    merged = [f"coalesce({named(column_name(name))}, {named(name)}) AS {named(column_name(name))}" for name in both]
+    gone = [*taken, *map(column_name, both)]
+    return ", ".join([f"* EXCLUDE ({', '.join(map(named, gone))})", *renamed, *merged])
 
 
 def _prototypes(folder: Path) -> list[Path]:

@@ -1,6 +1,6 @@
 """SQL over the outputs: one question, answered by DuckDB over a copy in memory that can reach nothing else."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from docmill.model.errors import InvalidInput
-from docmill.outputs.gathering import gather
+from docmill.outputs.gathering import NOTHING_KNOWN, Known, gather
 from docmill.outputs.places import OutputSettings
 from docmill.outputs.tables import View, make_views
 
@@ -42,14 +42,14 @@ class Outputs:
         cache: Path | None = None,
         notice: Callable[[int], None] = lambda count: None,
         *,
-        without: Callable[[], Iterable[Mapping[str, object]]] = lambda: (),
+        known: Known = NOTHING_KNOWN,
         everything: bool = False,
         org_id: str | None = None,
     ) -> None:
-        """`without`: gives documents that have no outputs; `everything`: also copies and results that were replaced;
+        """`known`: what the database says beside them; `everything`: also copies and results that were replaced;
         `org_id`: only what is this organisation's.
         """
-        self._connection = gather(settings, cache, notice, without, org_id=org_id)
+        self._connection = gather(settings, cache, notice, known, org_id=org_id)
         self.views: Sequence[View] = make_views(self._connection, settings.schema_folders, everything=everything)
 
     def ask(self, sql: str, *, limit: int | None = None) -> Answer:

@@ -13,13 +13,14 @@ from docmill.extraction.result import Extraction, Reader
 from docmill.extraction.schema import load_schema, shipped
 from docmill.model.errors import DocmillError
 from docmill.outputs.duck import named, quoted, seal
-from docmill.outputs.gathering import DOCUMENTS, FIRST
+from docmill.outputs.gathering import DOCUMENTS, FIRST, REVIEW
 from docmill.outputs.layout import FACTS, FIELDS, layout_of
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-_NAME = "file_name"
+_HEAD = ("file_name", REVIEW)
+"""What whoever looks at a row must see of its document."""
 _OF_FAILURES = ("error_code", "error_message")
 _NOTHING = Extraction(schema="", schema_version="", reader=Reader.LOCAL, document_type="")
 CONFIDENCES = (
@@ -64,7 +65,7 @@ def make_views(
         # A list of records as rows, each with its place in the list.
         records = f"SELECT unnest({named(table)}) AS record, generate_subscripts({named(table)}, 1) AS line"
         rows = (
-            f"SELECT {facts}, {line}unnest(each.record), documents.status, documents.current "
+            f"SELECT {facts}, {line}unnest(each.record), documents.status, documents.review, documents.current "
             f"FROM documents, LATERAL ({records}) AS each WHERE {counted}"
         )
         _view(connection, table, rows)
@@ -105,10 +106,10 @@ def schema_columns(
 
 
 def export_columns(known: Iterable[str], wanted: Collection[str] | None = None) -> list[str]:
-    """The columns in the order in which people want them: the file, the fields (all, or those wanted), all the rest."""
+    """The columns in the order in which people want them: file, review, the fields (all, or those wanted), the rest."""
     facts = {column.name for column in FACTS} | set(FIRST)
     mine = [name for name in known if name not in facts and (wanted is None or name in wanted) and name != FIELDS.name]
-    return [_NAME, *mine, *(name for name in known if name in facts - {_NAME, *_OF_FAILURES})]
+    return [*_HEAD, *mine, *(name for name in known if name in facts - {*_HEAD, *_OF_FAILURES})]
 
 
 def _used(connection: "DuckDBPyConnection", schema: str, known: Mapping[str, str]) -> set[str]:

@@ -80,9 +80,18 @@ def locks_of(rows: Sequence[FieldRow]) -> dict[str, Any]:
     return locks
 
 
-def with_locks(found: Sequence[FieldRow], locks: Mapping[str, Any]) -> list[FieldRow]:
-    """The rows of a document that brought locked values along, as the duplicate of a corrected one does."""
-    return merged([row for name, value in locks.items() for row in _rows_of(name, value)], found)
+def with_locks(found: Sequence[FieldRow], locks: Mapping[str, Any], said: Iterable[FieldRow] = ()) -> list[FieldRow]:
+    """The rows of a document that brought locked values along, as the duplicate of a corrected one does.
+
+    `said`: rows in which people said it, so that who did, and how, is still known.
+    """
+    known = {row.path: row for row in said if row.locked}
+    held = [row for name, value in locks.items() for row in _rows_of(name, value)]
+    return merged([known[row.path] if _says(known.get(row.path), row) else row for row in held], found)
+
+
+def _says(known: FieldRow | None, held: FieldRow) -> bool:
+    return known is not None and known.value == held.value
 
 
 def _rows_of(name: str, value: Any) -> Iterable[FieldRow]:

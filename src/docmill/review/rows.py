@@ -15,6 +15,7 @@ from docmill.review.assignment import Executes, least_loaded
 from docmill.review.fields import COLUMNS, FieldRow
 from docmill.review.merging import agrees, merged, with_locks
 from docmill.review.priority import place_of, seconds_of, standing
+from docmill.review.superseding import carried, close, newer_item, older_items
 
 AT_RISK = 0.8
 """The share of its time after which an item is at risk."""
@@ -147,11 +148,13 @@ def review(
     metadata: Mapping[str, Any],
     result: Mapping[str, Any],
     now: datetime,
+    twins: bool = False,
 ) -> None:
     """Make the item of a document that is done, or put what a new run found into the one that it has.
 
     A decision stands as long as nothing that no person fixed reads otherwise; then a new item is opened. The document's
-    row is locked by the caller, so nobody edits its fields meanwhile.
+    row is locked by the caller, so nobody edits its fields meanwhile. With `twins`, others of the same bytes too: of
+    their readings by the same schema only the newest waits for people. A copy is no reading.
     """
     told: Mapping[str, Any] = result["review"]
     stands = db.execute(
@@ -172,21 +175,29 @@ def review(
         "value": told["value"],
         "updated_at": now,
     }
+    reading = twins and result["hit"] is None
+    newer = newer_item(db, org_id, document_id, result["schema"]) if reading else None
+    older = older_items(db, org_id, document_id, result["schema"]) if reading and newer is None else []
+    given = carried(older, now)
     if stands.latest is None:
         if locked:
-            packed = Packed.of(with_locks(packed.rows(), locked))
-        _open(db, kind, org_id, document_id, 1, facts, packed, told, stands.sla, now)
-        return
-    item = db.execute(HOLD_ITEM, {"item": stands.latest}).one()
-    before = fields_of(db, item.id)
-    found = packed.rows()
-    rows = merged(before, found)
-    if not ReviewStatus(item.status).decided:
-        _refresh(db, kind, item, facts, rows)
-    elif agrees(before, found):
-        _note_proposals(db, item.id, before, rows)
+            said = [row for each in older for row in fields_of(db, each.id)]
+            packed = Packed.of(with_locks(packed.rows(), locked, said))
+        mine = _open(db, kind, org_id, document_id, 1, facts, packed, told, stands.sla, now, newer, given)
     else:
-        _open(db, kind, org_id, document_id, item.round + 1, facts, Packed.of(rows), told, stands.sla, now)
+        item = db.execute(HOLD_ITEM, {"item": stands.latest}).one()
+        mine = item.id
+        before = fields_of(db, item.id)
+        found = packed.rows()
+        rows = merged(before, found)
+        if not ReviewStatus(item.status).decided:
+            _refresh(db, kind, item, facts, rows)
+        elif agrees(before, found):
+            _note_proposals(db, item.id, before, rows)
+        else:
+            again, number = Packed.of(rows), item.round + 1
+            mine = _open(db, kind, org_id, document_id, number, facts, again, told, stands.sla, now, newer, given)
+    close(db, [each.id for each in older], mine, now)
 
 
 def _open(
@@ -200,10 +211,16 @@ def _open(
     told: Mapping[str, Any],
     sla_seconds: int,
     now: datetime,
-) -> None:
+    newer: str | None,
+    given: Mapping[str, Any],
+) -> str:
     automatic = bool(told["auto_approve"]) and not rows.to_review
     sla = timedelta(seconds=sla_seconds) if sla_seconds else None
     item_id = following_id(document_id, "review", number)
+    # Whoever was at work on an earlier reading is at work on this one, unless a later one is there already.
+    waits = not automatic and newer is None
+    given = given if waits else {}
+    assigned = given.get("assigned_to") or (least_loaded(db, org_id) if told["assign"] and waits else "")
     db.execute(
         _INSERT_ITEM,
         {
@@ -214,19 +231,22 @@ def _open(
             **facts,
             "status": (ReviewStatus.APPROVED if automatic else ReviewStatus.PENDING).value,
             "version": 1,
-            "assigned_to": least_loaded(db, org_id) if told["assign"] and not automatic else "",
             "claimed_by": "",
             **_ranked(facts, now, sla),
             "fields_total": rows.total,
             "fields_to_review": rows.to_review,
-            **deadlines(now, sla, done=automatic),
+            **deadlines(now, sla, done=not waits),
             "created_at": now,
             "decided_at": now if automatic else None,
             "decided_by": SYSTEM if automatic else None,
             "automatic": automatic,
+            "superseded_by": None if automatic else newer,
+            **given,
+            "assigned_to": assigned,
         },
     )
     insert_fields(db, kind, org_id, item_id, rows)
+    return item_id
 
 
 def deadlines(now: datetime, sla: timedelta | None, *, done: bool = False) -> dict[str, Any]:

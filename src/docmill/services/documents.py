@@ -1,7 +1,6 @@
 """Documents as people use them: look, find, load what was extracted, give out a link, let originals expire."""
 
 import hashlib
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -14,7 +13,6 @@ from docmill.db.database import Database
 from docmill.db.tables import documents, job_steps, jobs
 from docmill.db.tables.documents import UNFINISHED
 from docmill.documents.blobs import BlobDamaged, Blobs
-from docmill.documents.intake import storable
 from docmill.documents.records import STATUS, DocumentRecord, record_of, views
 from docmill.model.documents import FINISHED_DOCUMENTS, WITH_OUTPUTS, DocumentStatus
 from docmill.model.errors import InvalidInput, NotFound
@@ -23,6 +21,8 @@ from docmill.model.people import Principal
 from docmill.model.statuses import JobStatus, StepStatus
 from docmill.people.audit import ORGANISATION
 from docmill.services.acting import Acted
+from docmill.services.discarding import discard
+from docmill.services.document_names import NAMED, document_called
 from docmill.services.expiring import expire
 from docmill.services.job_ids import SHORTEST, is_too_short, prefix_bounds
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from docmill.documents.reading import Reading
     from docmill.extraction.result import Extraction
 
-_NAMED = 5
 _READINGS = 50
 """Of so many readings it is remembered how their pages are turned."""
 _FACTS = ("id", "org_id", "file_name", "sha256", "format", "created_at", "error_code", "error_message")
@@ -131,46 +130,26 @@ class Documents(Acted):
         bounds = prefix_bounds(text)
         if bounds is None:
             with self._database.read() as connection:
-                if canonical_id(text) is None and (named := self._called(connection, text)) is not None:
+                if (
+                    canonical_id(text) is None
+                    and (named := document_called(connection, self._org_id, text)) is not None
+                ):
                     return named
                 if is_too_short(text):
                     raise InvalidInput(f"{text} is too little of an id: write {SHORTEST} digits or more of it.")
                 return str(self._row(connection, text).id)
         query = select(documents.c.id).where(documents.c.id.between(*bounds), documents.c.org_id == self._org_id)
         with self._database.read() as connection:
-            found = list(connection.execute(query.order_by(documents.c.id).limit(_NAMED + 1)).scalars())
+            found = list(connection.execute(query.order_by(documents.c.id).limit(NAMED + 1)).scalars())
         if not found:
             with self._database.read() as connection:
-                if (named := self._called(connection, text)) is not None:
+                if (named := document_called(connection, self._org_id, text)) is not None:
                     return named
             raise _unknown(text)
         if len(found) > 1:
-            named = ", ".join(found[:_NAMED]) + (", …" if len(found) > _NAMED else "")
+            named = ", ".join(found[:NAMED]) + (", …" if len(found) > NAMED else "")
             raise InvalidInput(f"Several documents begin with {text}: {named}. Write more of the id.", ids=found)
         return str(found[0])
-
-    def _called(self, connection: Connection, text: str) -> str | None:
-        """The document that a file became, by its path or its name: the newest result, or at least the newest try."""
-        names = documents.c.source == storable(os.path.abspath(text))
-        if "/" not in text:
-            names |= documents.c.file_name == text
-        query = (
-            select(documents.c.id, documents.c.sha256, documents.c.status, documents.c.source)
-            .where(documents.c.org_id == self._org_id, names)
-            .order_by((documents.c.status == DocumentStatus.COMPLETED.value).desc())
-            .order_by(documents.c.created_at.desc(), documents.c.id.desc())
-            .limit(BATCH)
-        )
-        rows = connection.execute(query).all()
-        apart = {row.sha256: row for row in reversed(rows)}
-        if len(apart) > 1:
-            listed = ", ".join(f"{row.id} ({row.source})" for row in list(apart.values())[:_NAMED])
-            more = ", …" if len(apart) > _NAMED else ""
-            raise InvalidInput(
-                f"Several documents are called {text}: {listed}{more}. Write the id.",
-                ids=[row.id for row in apart.values()],
-            )
-        return str(rows[0].id) if rows else None
 
     def extraction(self, record: DocumentRecord) -> "Extraction | None":
         """What was extracted from the document; None while there is nothing."""
@@ -258,6 +237,15 @@ class Documents(Acted):
             self._record(connection, "document.expire", (ORGANISATION, self._org_id), None, {"done_before": before})
 
         return expire(self._database, self._blobs(), before=before, org_id=self._org_id, also=note)
+
+    def discard(self, ids: Sequence[str]) -> int:
+        """Remove documents that failed and never had a result, all or none; how many."""
+
+        def note(connection: Connection, row: Row[Any]) -> None:
+            before = {"file_name": row.file_name, "sha256": row.sha256, "error_code": row.error_code}
+            self._record(connection, "document.discard", (DOCUMENT, row.id), before)
+
+        return discard(self._database, self._blobs(), ids, org_id=self._org_id, note=note)
 
     def _row(self, connection: Connection, document_id: str) -> Row[Any]:
         stored = canonical_id(document_id)

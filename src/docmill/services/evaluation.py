@@ -7,13 +7,16 @@ documents and no results behind. Learned models and schemas are those of the ins
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from docmill.extraction.ground_truth import FILE_NAME, Labelled, LabelsInvalid, read_labels
-from docmill.extraction.scoring import DocumentScore, Summary, score_document, summarise
+from docmill.extraction.ground_truth import FILE_NAME, Known, Labelled, LabelsInvalid, check_names, read_labels
+from docmill.extraction.schema import available, load_schema
+from docmill.extraction.schema_text import SchemaInvalid
+from docmill.extraction.scoring import COUNTS, DocumentScore, Summary, score_document, summarise
 from docmill.model.errors import NotFound
 
 if TYPE_CHECKING:
@@ -75,6 +78,33 @@ def open_folder(path: Path) -> LabelledFolder:
         raise LabelsInvalid(f"{file} is not UTF-8: {error.reason} at byte {error.start}. Save it as UTF-8.") from None
     rows = read_labels(text, source=str(file), exists=lambda name: (path / name).is_file())
     return LabelledFolder(path=path, rows=rows)
+
+
+def check_labels(folder: LabelledFolder, asked: str | None, schemas: Sequence[Path]) -> None:
+    """Make sure that the labels name fields of the schema they are read by; of any, where the document's type decides.
+
+    LabelsInvalid names those that do not, before anything is processed.
+    """
+
+    @lru_cache
+    def known(name: str | None) -> Known:
+        found = [load_schema(name, schemas)] if name is not None else list(_all_schemas(schemas))
+        names = {each for schema in found for each in (*schema.fields, *COUNTS)}
+        aliases = {alias for schema in found for field in schema.fields.values() for alias in field.aliases}
+        return Known(
+            holds=lambda label: label in COUNTS or any(schema.resolve(label) is not None for schema in found),
+            names=sorted(names | aliases),
+            shown=sorted(names),
+        )
+
+    check_names(folder.rows, lambda row: known(asked or row.schema), str(folder.path / FILE_NAME))
+
+
+def _all_schemas(folders: Sequence[Path]) -> "Iterator[FieldSchema]":
+    for name in available(folders):
+        # One that nobody can read by has no say in what labels are called.
+        with suppress(SchemaInvalid):
+            yield load_schema(name, folders)
 
 
 @contextmanager

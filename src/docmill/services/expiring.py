@@ -7,7 +7,7 @@ them here afterwards: of the two, at least one sees the other, so bytes that a d
 crash the bytes are still written down, and are collected when the claim has run out.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime, timedelta
 from time import monotonic
 
@@ -54,9 +54,22 @@ def expire(
     marked = 0
     while some := _mark(marker, before, org_id, None if marked else also):
         marked += some
+    collect(keeper, blobs)
+    return marked
+
+
+def let_go(connection: Connection, keys: Collection[str]) -> None:
+    """Write down as leaving what of these bytes no document needs any more; `collect` them after the commit."""
+    leaving = sorted(set(keys) - _needed(connection, sorted(keys)))
+    if leaving:
+        gone = insert_into(connection, leaving_blobs).on_conflict_do_nothing()
+        connection.execute(gone, [{"key": key} for key in leaving])
+
+
+def collect(keeper: Database, blobs: Blobs) -> None:
+    """Delete what is leaving, unless somebody needs it after all."""
     while _collect(keeper, blobs):
         pass
-    return marked
 
 
 def _mark(
@@ -81,11 +94,7 @@ def _mark(
             return 0
         write = update(documents).where(documents.c.id.in_([row.id for row in rows]))
         connection.execute(write.values(original_expired_at=now, original_key=None))
-        keys = {row.original_key for row in rows}
-        leaving = sorted(keys - _needed(connection, sorted(keys)))
-        if leaving:
-            gone = insert_into(connection, leaving_blobs).on_conflict_do_nothing()
-            connection.execute(gone, [{"key": key} for key in leaving])
+        let_go(connection, {row.original_key for row in rows})
         if also is not None:
             also(connection)
     return len(rows)

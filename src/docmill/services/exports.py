@@ -9,11 +9,12 @@ from docmill.db.clock import database_now
 from docmill.db.database import Database
 from docmill.model.people import Principal
 from docmill.outputs.exporting import Choice, Export, ExportFormat
-from docmill.outputs.gathering import NothingYet, gather
+from docmill.outputs.gathering import Known, NothingYet, gather
 from docmill.outputs.places import OutputSettings
 from docmill.people.audit import ORGANISATION, record
 from docmill.services.acting import OrgService
 from docmill.services.documents import Documents
+from docmill.services.review_statuses import review_statuses
 
 
 def record_export(database: Database, principal: Principal, choice: Choice, form: ExportFormat) -> None:
@@ -54,7 +55,10 @@ class Exports(OrgService):
             connection = gather(
                 self._places,
                 self._cache,
-                without=lambda: self._documents.facts() if choice.duplicates else (),
+                known=Known(
+                    without=lambda: self._documents.facts() if choice.duplicates else (),
+                    reviews=lambda: review_statuses(self._database, self._org_id),
+                ),
                 org_id=self._org_id,
             )
         except NothingYet:

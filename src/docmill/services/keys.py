@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from sqlalchemy import Connection, Row, insert, select, update
 
@@ -46,6 +46,18 @@ class Authenticator(Protocol):
     def authenticate(self, token: str) -> Principal | None:
         """Who this is; None if it proves nothing."""
 
+    def ended(self, token: str) -> "Ended | None":
+        """How a right secret came to open nothing any more; None for all others."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """What used to open something. Only whoever has the secret hears of it."""
+
+    name: str
+    how: Literal["expired", "revoked"]
+    at: datetime
+
 
 class Door:
     """All ways to come in, as one: each knows its own secrets by how they begin."""
@@ -56,6 +68,10 @@ class Door:
     def authenticate(self, token: str) -> Principal | None:
         """Who this is; None if it proves nothing."""
         return next((found for way in self._ways if (found := way.authenticate(token)) is not None), None)
+
+    def ended(self, token: str) -> Ended | None:
+        """How a right secret came to open nothing any more; None for all others."""
+        return next((found for way in self._ways if (found := way.ended(token)) is not None), None)
 
 
 class KeyService:
@@ -68,10 +84,8 @@ class KeyService:
         """Who this is; None if there is no such key, or it has expired or been revoked."""
         if not token.startswith(KEY):
             return None
-        with self._database.read() as connection:
-            now = database_now(connection)
-            row = connection.execute(select(api_keys).where(api_keys.c.token_hash == hashed(token))).one_or_none()
-        if row is None or row.revoked_at is not None or (row.expires_at is not None and row.expires_at <= now):
+        row, now = self._row(token)
+        if row is None or _ended(row, now) is not None:
             return None
         if row.used_at is None or row.used_at <= now - _SEEN:
             with self._database.write() as connection:
@@ -80,6 +94,27 @@ class KeyService:
         # What the role no longer has, a key made under it no longer has either.
         scopes = PERMISSIONS[role] & _permissions(row.scopes)
         return Principal(org_id=row.org_id, kind="key", id=row.id, name=row.name, role=role, scopes=scopes)
+
+    def ended(self, token: str) -> Ended | None:
+        """How the key of this secret came to its end; None if it has not, or there is none."""
+        if not token.startswith(KEY):
+            return None
+        row, now = self._row(token)
+        return None if row is None else _ended(row, now)
+
+    def _row(self, token: str) -> tuple[Row[Any] | None, datetime]:
+        with self._database.read() as connection:
+            now = database_now(connection)
+            row = connection.execute(select(api_keys).where(api_keys.c.token_hash == hashed(token))).one_or_none()
+        return row, now
+
+
+def _ended(row: Row[Any], now: datetime) -> Ended | None:
+    if row.revoked_at is not None:
+        return Ended(name=row.name, how="revoked", at=row.revoked_at)
+    if row.expires_at is not None and row.expires_at <= now:
+        return Ended(name=row.name, how="expired", at=row.expires_at)
+    return None
 
 
 class Keys(OrgService):

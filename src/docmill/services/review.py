@@ -15,7 +15,7 @@ from docmill.db.clock import database_now
 from docmill.db.conflicts import insert_into
 from docmill.db.tables import review_comments, review_items, reviewers
 from docmill.model.errors import InvalidInput, NotFound
-from docmill.model.ids import new_id
+from docmill.model.ids import canonical_id, new_id
 from docmill.model.people import Permission, Principal
 from docmill.model.review import OPEN, AlreadyClaimed, ReviewStatus
 from docmill.people.audit import Deed
@@ -30,6 +30,7 @@ from docmill.review.queue import (
     open_by_priority,
 )
 from docmill.review.rows import fields_of
+from docmill.services.document_names import document_called
 from docmill.services.job_ids import prefix_bounds
 from docmill.services.names import names_of
 from docmill.services.review_chores import settle_one
@@ -46,6 +47,7 @@ from docmill.services.review_views import (
     comment_of,
     comments_query,
     field_views,
+    line_of,
     summary,
     whose,
 )
@@ -88,6 +90,7 @@ class Review(FieldEdits, Decisions, SlaSettings):
         query = SUMMARIES.where(review_items.c.org_id == self._org_id)
         wanted = OPEN if status == "open" else (status,)
         query = query.where(review_items.c.status.in_([each.value for each in wanted]))
+        query = query.where(review_items.c.superseded_by.is_(None))
         if assigned_to is not None:
             query = query.where(review_items.c.assigned_to == assigned_to)
         if claimed_by is not None:
@@ -140,7 +143,8 @@ class Review(FieldEdits, Decisions, SlaSettings):
             now = database_now(connection)
             item = self._found(connection, item_id)
             rows = fields_of(connection, item.id)
-            count = select(func.count()).select_from(review_comments).where(review_comments.c.item_id == item.id)
+            line = line_of(connection, item.id)
+            count = select(func.count()).select_from(review_comments).where(review_comments.c.item_id.in_(line))
             comments = connection.execute(count).scalar_one()
             named = (*whose(item), *(row.changed_by for row in rows))
             names = names_of(connection, self._org_id, named, principal)
@@ -155,19 +159,26 @@ class Review(FieldEdits, Decisions, SlaSettings):
             missing=lacking(rows, schema),
             addable=[name for name in offered if name not in known],
             comments=comments,
+            supersedes=line[1:],
         )
 
     def find_id(self, principal: Principal, text: str) -> str:
-        """The id that a person means: of an item, of its document, or the beginning of one if no other begins so."""
+        """The id that a person means: of an item, of its document, or the beginning of one if no other begins so; or
+        the file that the document was.
+        """
         self._allow(principal, Permission.REVIEW_READ)
         bounds = prefix_bounds(text)
         with self._database.read() as connection:
             if bounds is None:
-                return str(self._found(connection, text).id)
+                named = None if canonical_id(text) else document_called(connection, self._org_id, text)
+                return str(self._found(connection, named or text).id)
             query = select(review_items.c.id, review_items.c.document_id).where(
                 review_items.c.id.between(*bounds), review_items.c.org_id == self._org_id
             )
             rows = connection.execute(query.order_by(review_items.c.round.desc(), review_items.c.id)).fetchmany(100)
+            named = None if rows else document_called(connection, self._org_id, text)
+            if named is not None:
+                return str(self._found(connection, named).id)
         found = {row.document_id: row.id for row in reversed(rows)}
         if not found:
             raise NotFound(f"There is no review item {text}. `docmill review list` shows those there are.", id=text)
@@ -197,7 +208,7 @@ class Review(FieldEdits, Decisions, SlaSettings):
 
         def work(connection: Connection, now: datetime) -> ItemSummary:
             item = self._hold_item(connection, self._found(connection, item_id).id, version)
-            self._check_undecided(item)
+            self._check_undecided(connection, item)
             names = names_of(connection, self._org_id, whose(item), principal)
             if item.claimed_by not in ("", principal.id):
                 until = item.claim_expires_at.isoformat(timespec="seconds")
@@ -228,7 +239,7 @@ class Review(FieldEdits, Decisions, SlaSettings):
         self._allow(principal, Permission.REVIEW_DECIDE)
         with self._writing() as (connection, now):
             item = self._hold_item(connection, self._found(connection, item_id).id, version)
-            self._check_claim(item, principal, now)
+            self._check_claim(connection, item, principal, now)
             self._write(connection, item, now, status=ReviewStatus.PENDING, **NOBODY)
             shown = self._summary(connection, item.id, now, principal)
             self._record(connection, principal, "release", item.id, now, {"claimed_by": item.claimed_by}, {})
@@ -243,9 +254,9 @@ class Review(FieldEdits, Decisions, SlaSettings):
             if until <= now:
                 raise InvalidInput("Name a time that is still to come.", field="until")
             item = self._hold_item(connection, self._found(connection, item_id).id, version)
-            self._check_undecided(item)
+            self._check_undecided(connection, item)
             if item.status == ReviewStatus.IN_REVIEW.value:
-                self._check_claim(item, principal, now)
+                self._check_claim(connection, item, principal, now)
             later = {"postponed_until": until.astimezone(UTC)}
             self._write(connection, item, now, status=ReviewStatus.PENDING, **later, **NOBODY)
             after = {"postponed_until": until.isoformat()}
@@ -258,7 +269,7 @@ class Review(FieldEdits, Decisions, SlaSettings):
         self._allow(principal, Permission.REVIEW_DECIDE)
         with self._writing() as (connection, now):
             item = self._hold_item(connection, self._found(connection, item_id).id, version)
-            self._check_undecided(item)
+            self._check_undecided(connection, item)
             if item.postponed_until is None:
                 return self._summary(connection, item.id, now, principal)
             self._write(connection, item, now, postponed_until=None)
@@ -288,7 +299,7 @@ class Review(FieldEdits, Decisions, SlaSettings):
                 if not chosen:
                     raise NotFound("Nobody is enrolled as a reviewer. Enrol somebody, or name whom to assign it to.")
             item = self._hold_item(connection, self._found(connection, item_id).id, version)
-            self._check_undecided(item)
+            self._check_undecided(connection, item)
             taken = item.claimed_by not in ("", chosen)
             if item.assigned_to == chosen and not taken:
                 return self._summary(connection, item.id, now, principal)
@@ -317,7 +328,8 @@ class Review(FieldEdits, Decisions, SlaSettings):
         """What was said about an item, oldest first."""
         self._allow(principal, Permission.REVIEW_READ)
         with self._database.read() as connection:
-            return [comment_of(row) for row in connection.execute(comments_query(self._found(connection, item_id).id))]
+            line = line_of(connection, self._found(connection, item_id).id)
+            return [comment_of(row) for row in connection.execute(comments_query(line))]
 
     def enroll(self, principal: Principal, reviewer: str) -> None:
         """Somebody is given work from now on, by the least-loaded rule."""

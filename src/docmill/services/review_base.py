@@ -16,7 +16,7 @@ from docmill.engine.store_pool import StorePool
 from docmill.model.errors import NotFound
 from docmill.model.ids import DEFAULT_ORG, canonical_id
 from docmill.model.people import Principal
-from docmill.model.review import AlreadyDecided, NotYours, ReviewStatus, VersionConflict
+from docmill.model.review import AlreadyDecided, NotYours, ReviewStatus, Superseded, VersionConflict
 from docmill.people.audit import AuditTrail, Deed
 from docmill.review.recording import ITEM, Recorder
 from docmill.review.rows import HOLD_ITEM
@@ -111,21 +111,32 @@ class ReviewBase(OrgService):
             )
         return row
 
-    def _check_undecided(self, item: Row[Any]) -> None:
+    def _check_undecided(self, connection: Connection, item: Row[Any]) -> None:
         status = ReviewStatus(item.status)
         if status.decided:
-            who = f" by {item.decided_by}" if item.decided_by else ""
+            who = f" by {self._called(connection, item.decided_by)}" if item.decided_by else ""
             raise AlreadyDecided(f"Item {item.id} is {status}{who}; a decision stands.", id=item.id)
+        if item.superseded_by is not None:
+            raise Superseded(
+                f"The document of item {item.id} was read anew: item {item.superseded_by} stands in its place, with "
+                "what was said here. Look at that one.",
+                id=item.id,
+                superseded_by=item.superseded_by,
+            )
 
-    def _check_claim(self, item: Row[Any], principal: Principal, now: datetime) -> None:
+    def _check_claim(self, connection: Connection, item: Row[Any], principal: Principal, now: datetime) -> None:
         """Only whoever holds the claim writes, and only while it lasts."""
-        self._check_undecided(item)
+        self._check_undecided(connection, item)
         if item.status == ReviewStatus.IN_REVIEW.value and item.claimed_by == principal.id:
             if item.claim_expires_at > now:
                 return
             raise NotYours(f"Your claim of item {item.id} has ended. Claim it again.", id=item.id)
-        holder = f"{item.claimed_by} has it" if item.claimed_by else "nobody has it"
-        raise NotYours(f"Item {item.id} is not claimed by {principal.id}: {holder}. Claim it first.", id=item.id)
+        holder = f"{self._called(connection, item.claimed_by)} has it" if item.claimed_by else "nobody has it"
+        raise NotYours(f"Item {item.id} is not claimed by {principal.name}: {holder}. Claim it first.", id=item.id)
+
+    def _called(self, connection: Connection, whom: str) -> str:
+        """What somebody is called, for whoever is told that they were quicker."""
+        return names_of(connection, self._org_id, [whom]).get(whom, whom)
 
     def _renewed(self, now: datetime) -> dict[str, Any]:
         """Whoever works on an item keeps it."""

@@ -94,7 +94,7 @@ class Decisions(ReviewBase):
         with store.session.write() as connection:
             now = database_now(connection)
             item = self._hold(connection, wish.item_id, wish.version)
-            self._check_claim(item, wish.principal, now)
+            self._check_claim(connection, item, wish.principal, now)
             status = self._status(connection, item, wish)
             decided = {"decided_by": wish.principal.id, "decided_at": now, "sla_at": None, "reason": wish.reason}
             self._write(connection, item, now, status=status, **decided, **NOBODY)

@@ -21,7 +21,7 @@ from docmill.review.merging import locks_of
 from docmill.review.recording import ITEM
 from docmill.review.rows import Packed, fields_of, insert_fields
 from docmill.services.review_base import ReviewBase
-from docmill.services.review_views import FieldChange, ItemSummary, field_change, history_query
+from docmill.services.review_views import FieldChange, ItemSummary, field_change, history_query, line_of
 
 if TYPE_CHECKING:
     from docmill.extraction.result import Extraction
@@ -80,7 +80,7 @@ class FieldEdits(ReviewBase):
         self._warm(item_id)
         with self._writing() as (connection, now):
             item = self._hold(connection, item_id, version)
-            self._check_claim(item, principal, now)
+            self._check_claim(connection, item, principal, now)
             done = _last_change(connection, item.id, path)
             if not done:
                 where = f" at {path}" if path else ""
@@ -104,7 +104,7 @@ class FieldEdits(ReviewBase):
         self._allow(principal, Permission.REVIEW_READ)
         with self._database.read() as connection:
             item = self._found(connection, item_id)
-            return [field_change(row) for row in connection.execute(history_query(item.id, path))]
+            return [field_change(row) for row in connection.execute(history_query(line_of(connection, item.id), path))]
 
     def _edit(
         self,
@@ -117,7 +117,7 @@ class FieldEdits(ReviewBase):
         self._warm(item_id)
         with self._writing() as (connection, now):
             item = self._hold(connection, item_id, version)
-            self._check_claim(item, principal, now)
+            self._check_claim(connection, item, principal, now)
             changes = self._change(connection, principal, item, now, change)
             shown = self._summary(connection, item.id, now, principal)
             self._record_changes(connection, principal, item, changes, now)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Row, Select, select
+from sqlalchemy import Connection, Row, Select, select
 
 from docmill.db.tables import documents, field_history, review_comments, review_items
 from docmill.model.review import FieldState, ReviewStatus, SlaState
@@ -30,7 +30,7 @@ class ItemSummary:
     document_type: str | None
     assigned_to: str | None
     assigned_to_name: str | None
-    """As of now, like the other names; None if they have left."""
+    """As of now, like the other names; of somebody who has left, what they were called."""
     claimed_by: str | None
     claimed_by_name: str | None
     claim_expires_at: datetime | None
@@ -49,6 +49,9 @@ class ItemSummary:
     automatic: bool
     """Decided by the setting `review.auto_approve`, not by a person."""
     reason: str | None
+    superseded_by: str | None
+    """The item of a later reading of the same bytes, which stands in the place of this one; nobody decides it any
+    more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +97,8 @@ class ItemView:
     addable: Sequence[str]
     """Fields and tables that the schema knows besides."""
     comments: int
+    supersedes: Sequence[str]
+    """Items of earlier readings of the same bytes, in whose place this one stands; what was said there is told here."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,6 +175,7 @@ def summary(row: Row[Any], now: datetime, names: Mapping[str, str]) -> ItemSumma
         decided_at=row.decided_at,
         automatic=row.automatic,
         reason=row.reason,
+        superseded_by=row.superseded_by,
     )
 
 
@@ -206,9 +212,19 @@ def _field_view(row: FieldRow, locked: bool, names: Mapping[str, str]) -> FieldV
     )
 
 
-def history_query(item_id: str, path: str | None) -> Select[Any]:
-    """What was done to an item's fields, oldest first."""
-    query = select(field_history).where(field_history.c.item_id == item_id).order_by(field_history.c.id)
+def line_of(connection: Connection, item_id: str) -> list[str]:
+    """An item and those in whose place it stands, the nearest first."""
+    line, last = [item_id], [item_id]
+    while last:
+        query = select(review_items.c.id).where(review_items.c.superseded_by.in_(last)).order_by(review_items.c.id)
+        last = [each for each in connection.execute(query).scalars() if each not in line]
+        line += last
+    return line
+
+
+def history_query(line: Sequence[str], path: str | None) -> Select[Any]:
+    """What was done to the fields of items, oldest first."""
+    query = select(field_history).where(field_history.c.item_id.in_(line)).order_by(field_history.c.id)
     return query if path is None else query.where(field_history.c.path == path)
 
 
@@ -226,9 +242,9 @@ def field_change(row: Row[Any]) -> FieldChange:
     )
 
 
-def comments_query(item_id: str) -> Select[Any]:
-    """What was said about an item, oldest first."""
-    return select(review_comments).where(review_comments.c.item_id == item_id).order_by(review_comments.c.id)
+def comments_query(line: Sequence[str]) -> Select[Any]:
+    """What was said about items, oldest first."""
+    return select(review_comments).where(review_comments.c.item_id.in_(line)).order_by(review_comments.c.id)
 
 
 def comment_of(row: Row[Any]) -> Comment:

@@ -120,6 +120,9 @@ class Sessions:
             self.sign_out(previous)
         return signed_in
 
+    def ended(self, token: str) -> None:
+        """Sessions come to their end every day, and whoever had one signs in again: nothing is told of them."""
+
     def authenticate(self, token: str) -> Principal | None:
         """Who this is; None if the session has ended, or was never there."""
         if not token.startswith(SESSION):

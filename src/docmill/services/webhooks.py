@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
+from urllib.parse import urlsplit
 
 from sqlalchemy import Connection, Row, delete, insert, select, update
 
@@ -19,6 +20,7 @@ from docmill.model.webhooks import SUBSCRIBABLE, DeliveryStatus, WebhookEvent
 from docmill.people.audit import record
 from docmill.services.acting import OrgService
 from docmill.services.webhook_events import Happening, deliver
+from docmill.webhooks.addresses import is_plainly_private
 from docmill.webhooks.posting import checked_url
 from docmill.webhooks.signatures import new_secret, read_secret
 
@@ -76,12 +78,20 @@ class DeliveryView:
     body: str
 
 
+class PrivateAddress(InvalidInput):
+    """Messages would never get there: the address is on a network that they are not sent to."""
+
+    code = "address_refused"
+
+
 class Webhooks(OrgService):
     """The outgoing webhooks of one organisation."""
 
-    def __init__(self, database: Database, org_id: str = DEFAULT_ORG) -> None:
+    def __init__(self, database: Database, org_id: str = DEFAULT_ORG, *, private_addresses: bool = False) -> None:
+        """`private_addresses`: whether messages may go to the own network, as the settings say."""
         self._database = database.scoped(org_id)
         self._org_id = org_id
+        self._private_addresses = private_addresses
 
     def list(self, principal: Principal) -> Sequence[EndpointView]:
         """All endpoints, oldest first."""
@@ -101,7 +111,7 @@ class Webhooks(OrgService):
     ) -> tuple[EndpointView, str]:
         """A new endpoint, and the secret that its messages are signed with: told this once."""
         self._allow(principal, Permission.WEBHOOKS_MANAGE)
-        values = {"url": _url(url), "events": _events(events), "description": _description(description)}
+        values = {"url": self._url(url), "events": _events(events), "description": _description(description)}
         secret = new_secret()
         with self._database.write() as connection:
             # Of two at once, the second counts what the first has made.
@@ -116,6 +126,20 @@ class Webhooks(OrgService):
             made = _endpoint(self._found(connection, str(row["id"])))
             self._record(connection, principal, "create", made.id, None, values, now)
         return made, secret
+
+    def _url(self, url: str) -> str:
+        """The address, if messages can go there: whoever names another is told now, not by what fails tomorrow."""
+        if len(url) > LONGEST_URL:
+            raise InvalidInput(f"An address is at most {LONGEST_URL} characters long.", field="url")
+        checked = checked_url(url)
+        host = urlsplit(checked).hostname or ""
+        if not self._private_addresses and is_plainly_private(host):
+            raise PrivateAddress(
+                f"{host} is on a private network, where messages are not sent to. Give a public address, or set "
+                "webhooks.private_addresses if the network is yours.",
+                field="url",
+            )
+        return checked
 
     def change(
         self,
@@ -132,7 +156,7 @@ class Webhooks(OrgService):
         self._allow(principal, Permission.WEBHOOKS_MANAGE)
         values: dict[str, Any] = {}
         if url is not None:
-            values["url"] = _url(url)
+            values["url"] = self._url(url)
         if events is not None:
             values["events"] = _events(events)
         if description is not None:
@@ -287,12 +311,6 @@ class Webhooks(OrgService):
         now: datetime,
     ) -> None:
         record(connection, principal, f"webhooks.{verb}", (ENDPOINT, endpoint_id), before, after, now=now)
-
-
-def _url(url: str) -> str:
-    if len(url) > LONGEST_URL:
-        raise InvalidInput(f"An address is at most {LONGEST_URL} characters long.", field="url")
-    return checked_url(url)
 
 
 def _description(text: str) -> str:

@@ -20,6 +20,7 @@ from docmill.model.errors import Deferred, NotFound
 from docmill.model.ids import is_id
 from docmill.plugin import ApplyContext, Database
 from docmill.review.rows import review
+from docmill.review.superseding import hold_documents, hold_twins
 
 _CACHE = processed_documents.c
 # A job names its document by any text; on SQLite nothing else keeps it from naming another organisation's.
@@ -149,6 +150,7 @@ def claim(ctx: ApplyContext, result: Mapping[str, Any]) -> None:
 def complete(ctx: ApplyContext, result: Mapping[str, Any]) -> None:
     """The document is done, and its result answers for the same bytes from now on."""
     hit = result["hit"]
+    twins = result["review"] is not None and hold_twins(ctx.db, ctx.org_id, ctx.entity_id)
     values = {
         "duplicate_of": hit,
         "extraction_key": result["extraction"],
@@ -165,6 +167,8 @@ def complete(ctx: ApplyContext, result: Mapping[str, Any]) -> None:
     }
     _move(ctx, _END[DocumentStatus.DUPLICATE if hit else DocumentStatus.COMPLETED], values)
     _claim_invoice(ctx, result, result["extraction"])
+    if twins and result.get("inherits"):
+        _check_inherited(ctx, result)
     if result["review"] is not None:
         review(
             ctx.db,
@@ -175,12 +179,21 @@ def complete(ctx: ApplyContext, result: Mapping[str, Any]) -> None:
             metadata=ctx.metadata,
             result=result,
             now=ctx.now,
+            twins=twins,
         )
     if hit:
         return
     expires_at = _later(ctx.now, result["cache_ttl"])
     row = _cache_row(ctx, extraction_key=result["extraction"], completed_at=ctx.now, expires_at=expires_at)
     ctx.db.execute(_UPSERTS[_kind(ctx), "mine"], row | {"me": ctx.entity_id})
+
+
+def _check_inherited(ctx: ApplyContext, result: Mapping[str, Any]) -> None:
+    """What people said of the same bytes until this moment is in the result: the items they said it in are closed."""
+    hold_documents(ctx.db, ctx.org_id, ctx.entity_id)
+    said = _decisions(ctx.db, ctx.entity_id, ctx.org_id).get(result["schema"], {})
+    if {**said, **result["locked_seen"]} != result["locked"]:
+        raise Deferred("A person has just decided a value of the same bytes in another document.", delay=0.2)
 
 
 def _claim_invoice(ctx: ApplyContext, result: Mapping[str, Any], key: str) -> None:

@@ -49,6 +49,7 @@ def save_step(work: DocumentWork) -> StepType:
             "outputs": saved["outputs"],
             "locked": locked,
             "locked_seen": document["locked"],
+            "inherits": work.preserve_locked and hit is None,
             "invoice": mine,
             "earlier": None if earlier is None else earlier[0],
             "review": None if saved["review"] is None else saved["review"] | asked_of(policy),

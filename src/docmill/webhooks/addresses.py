@@ -10,6 +10,8 @@ from time import monotonic
 
 from docmill.model.errors import RetryableError
 
+_OWN = (".localhost", ".local", ".internal", ".home.arpa")
+"""Endings that are set aside for networks of one's own (RFC 6761, 6762, 8375, and ICANN's choice of 2024)."""
 _NAT64 = ip_network("64:ff9b::/96")
 
 
@@ -32,6 +34,18 @@ def _unwrapped(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
     if address in _NAT64:
         return IPv4Address(int(address) & 0xFFFF_FFFF)
     return address.ipv4_mapped or address.sixtofour or (address.teredo or (None, None))[1] or address
+
+
+def is_plainly_private(host: str) -> bool:
+    """Whether this host cannot be on the public internet, as far as that is known without asking anybody: an address
+    in any spelling, or a name that only a network of one's own knows. What other names mean shows when they are used.
+    """
+    name = host.rstrip(".").lower()
+    try:
+        found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
+    except (OSError, UnicodeError):
+        return "." not in name or name.endswith(_OWN)
+    return not all(is_public(str(entry[4][0])) for entry in found)
 
 
 def connect(host: str, port: int, *, timeout: float, public: bool) -> socket.socket:

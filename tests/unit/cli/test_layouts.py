@@ -2,6 +2,8 @@
 
 import re
 import sys
+from dataclasses import fields
+from datetime import UTC, datetime, timedelta
 from io import StringIO
 from pathlib import Path
 
@@ -10,8 +12,13 @@ import pytest
 from docmill.bootstrap import open_app
 from docmill.cli import documents, evaluating, process, query
 from docmill.cli.documents import list_documents
+from docmill.cli.review_text import item_table
 from docmill.extraction.scoring import FieldSummary, Summary
+from docmill.model.ids import new_id
+from docmill.model.review import ReviewStatus, SlaState
 from docmill.outputs.querying import Answer
+from docmill.review.priority import Breakdown
+from docmill.services.review_views import ItemSummary
 from docmill.settings import Settings
 from tests.contract.mailroom import letter, mailroom
 
@@ -145,3 +152,52 @@ def test_figures_are_told_in_words(visible: float | None, failed: int, threshold
         threshold_99=threshold,
     )
     assert evaluating._told(summary) == told
+
+
+def summary(name: str, **about: object) -> ItemSummary:
+    """An open item."""
+    told: dict[str, object] = {field.name: None for field in fields(ItemSummary)}
+    told |= {"id": new_id(), "file_name": name, "status": ReviewStatus.PENDING, "schema": "invoice"}
+    told |= {"priority": Breakdown(priority=0.5, doubt=0.5, proximity=0, complexity=0, value=0)}
+    told |= {"fields_total": 31, "fields_to_review": 4, "due_at": MOMENT, "sla_state": SlaState.ON_TRACK}
+    return ItemSummary(**{**told, **about})  # type: ignore[arg-type]
+
+
+MOMENT = datetime(2026, 11, 18, 12, tzinfo=UTC)
+
+
+def test_a_narrow_list_of_items_names_them_by_their_files_and_says_how_long_is_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    screen = terminal(monkeypatch, 80)
+    busy = {"status": ReviewStatus.IN_REVIEW, "claimed_by": "ann", "claimed_by_name": "Ann Miller"}
+    item_table(
+        [summary("invoice-0001.pdf"), summary("a" * 60 + ".pdf", **busy), summary("c.pdf", due_at=None)],
+        MOMENT - timedelta(hours=3),
+    )
+    head, *rows = lines(screen)
+    assert head.split() == ["FILE", "STATUS", "PRIORITY", "TO", "LOOK", "AT", "DUE", "WHO"]
+    assert all(len(line) <= 80 for line in (head, *rows))
+    assert rows[0].split() == ["invoice-0001.pdf", "pending", "0.50", "4", "of", "31", "in", "3", "h"]
+    assert rows[1].endswith("Ann Miller")
+    assert rows[1].startswith("aaaaaaaaaaaaaaaaa")
+
+
+def test_items_of_files_with_one_name_are_told_apart_by_their_ids(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = terminal(monkeypatch, 80)
+    both = [summary("bill.pdf"), summary("bill.pdf")]
+    item_table(both, MOMENT + timedelta(days=3))
+    head, *rows = lines(screen)
+    assert all(len(line) <= 80 for line in (head, *rows))
+    assert [each.id.startswith(row.split()[-1]) for each, row in zip(both, rows, strict=True)] == [True, True]
+    assert len({row.split()[-1] for row in rows}) == 2
+    assert "3 d late" in rows[0]
+
+
+def test_a_wide_list_of_items_has_whole_ids_and_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = terminal(monkeypatch, 160)
+    item = summary("bill.pdf")
+    item_table([item], MOMENT)
+    head, row = lines(screen)
+    assert head.split()[-2:] == ["SCHEMA", "ITEM"]
+    assert row.split()[-2:] == ["invoice", item.id]

@@ -17,9 +17,14 @@ from docmill.extraction.confidence import (
     calibrated,
     confidence,
     document_confidence,
+    signals_of,
 )
+from docmill.extraction.ground_truth import Labelled
+from docmill.extraction.judging import examples_of
+from docmill.extraction.models import Models
 from docmill.extraction.reliability import auroc, calibration_error
 from docmill.extraction.result import Evidence, Extraction, FieldValue, Reader
+from docmill.extraction.schema import load_schema
 
 HERE = (Evidence(page=1, box=Box(0.1, 0.1, 0.2, 0.2)),)
 SURE = Calibration(formulas={ANY: Formula(bias=6.0, weights={})})
@@ -72,6 +77,44 @@ def test_whatever_the_signals_it_is_a_probability(signals: dict[str, float]) -> 
         bias=0.0, weights=dict.fromkeys(names, 3.0), mean=dict.fromkeys(names, 0.5), scale=dict.fromkeys(names, 0.1)
     )
     assert 0 <= stated(value(signals=signals), Calibration(formulas={ANY: formula})) <= 1
+
+
+def test_a_value_that_is_hardly_better_than_none_stands_badly_however_far_the_others_are() -> None:
+    alone = signals_of(value(signals={"score": 0.4, "margin": 0.4, "probability": 0.6}))
+    best = signals_of(value(signals={"score": 7.0, "margin": 0.4, "probability": 0.6}))
+    assert (alone["standing"], best["standing"]) == (0.4, 2.0)
+    assert "standing" not in signals_of(value(signals={"score": 0.9}))
+
+
+def test_a_value_is_contested_where_another_comes_close_and_no_label_decides() -> None:
+    def contested(probability: float, label: float) -> float:
+        return signals_of(value(signals={"score": 3.0, "probability": probability, "label": label}))["contested"]
+
+    assert contested(0.5, 0.0) > contested(0.7, 0.0) > contested(0.99, 0.0) == 0.0
+    assert contested(0.5, 0.0) > contested(0.5, 0.5) > contested(0.5, 1.0) == 0.0
+
+
+def test_the_shipped_confidence_trusts_an_unlabelled_date_with_a_rival_less_than_one_without() -> None:
+    shipped = Models().calibration
+
+    def sure(**signals: float) -> float:
+        told = value(signals={"repeats": 1.0, **signals})
+        return confidence(told, schema="invoice", name="issue_date", calibration=shipped)
+
+    labelled = sure(score=5.2, probability=0.99, label=1.0)
+    alone = sure(score=3.0, probability=0.95, label=0.0)
+    rival = sure(score=3.0, probability=0.5, label=0.0)
+    assert labelled > alone > rival
+    assert rival < 0.9
+
+
+def test_more_is_doubted_of_a_schema_of_which_few_documents_are_labelled() -> None:
+    for schema, name, doubt in (("receipt", "company", 0.0), ("invoice", "seller_name", 0.06)):
+        fields = {name: value(value="Mill Ltd")}
+        found = Extraction(schema=schema, schema_version="1", reader=Reader.LOCAL, document_type=schema, fields=fields)
+        labelled = Labelled(file="a.pdf", fields={name: "Mill Ltd"})
+        (example,) = examples_of(labelled, found, load_schema(schema), group="mill")
+        assert (example.right, example.doubt) == (True, doubt)
 
 
 def test_the_most_particular_formula_counts() -> None:

@@ -324,3 +324,33 @@ def test_doubts_about_a_due_date_and_a_number_are_left_with_the_value() -> None:
         assert found.fields["due_date"].signals["either"] == doubt
         assert value(found, "invoice_number") == "210111"
         assert found.fields["invoice_number"].signals["open"] == doubt
+
+
+TWO_NAMES = """
+Lindenhof Möbel {legal}
+Ahornweg 12
+20095 Hamburg
+
+Hansen Bau GmbH
+Am Mühlbach 3
+80331 München
+
+Invoice number 4711
+Invoice date 2026-03-04
+"""
+
+
+def test_that_the_buyer_could_be_the_seller_says_nothing_against_the_two_together() -> None:
+    found = read_invoice(typed_reading(TWO_NAMES.format(legal="GmbH") + SUMS))
+    assert (value(found, "seller_name"), value(found, "buyer_name")) == ("Lindenhof Möbel GmbH", "Hansen Bau GmbH")
+    seller, buyer = found.fields["seller_name"], found.fields["buyer_name"]
+    assert seller.alternatives[0] == "Hansen Bau GmbH"
+    # The next best is the two exchanged: either is as sure as the other.
+    assert seller.signals["margin"] == buyer.signals["margin"] > 3
+
+
+def test_a_stop_that_ends_a_legal_form_is_doubted_less_if_the_form_has_others() -> None:
+    for legal, doubt in (("GmbH", 0.0), ("B.V.", 0.5), ("Ltd.", 1.0)):
+        found = read_invoice(typed_reading(TWO_NAMES.format(legal=legal) + SUMS))
+        assert value(found, "seller_name") == f"Lindenhof Möbel {legal}"
+        assert found.fields["seller_name"].signals["last_stop"] == doubt

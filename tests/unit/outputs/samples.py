@@ -1,11 +1,15 @@
 """Documents and what was read from them, made up."""
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 from docmill.documents.reading import Box
 from docmill.extraction.result import Check, Evidence, Extraction, FieldValue, Reader
 from docmill.model.ids import DEFAULT_ORG
+from docmill.outputs.places import OutputSettings
+from docmill.outputs.querying import Outputs
+from docmill.outputs.writing import write
 from docmill.testing import papers
 from docmill.testing.papers import Paper
 
@@ -48,3 +52,23 @@ def extraction(paper: Paper | None = None, **more: FieldValue) -> Extraction:
         checks=(Check(name="total_adds_up", passed=True, message="1 + 1 == 2", fields=("total",)),),
         confidence=0.8,
     )
+
+
+INVOICE = papers.invoice_pdf(1, language="de", items=3)
+RECEIPT = papers.receipt_image(2)
+
+
+def filled(folder: Path) -> OutputSettings:
+    """An invoice, a receipt that came a day later, and a copy of the invoice."""
+    settings = OutputSettings(root=folder / "out's")
+    write(extraction(INVOICE), Facts(id="a1"), settings, CAME_IN)
+    later = CAME_IN + timedelta(days=1)
+    write(extraction(RECEIPT), Facts(id="b2", created_at=later), settings, later)
+    write(extraction(INVOICE), Facts(id="c3", status="duplicate", duplicate_of="a1"), settings, CAME_IN)
+    return settings
+
+
+def one(outputs: Outputs, sql: str) -> object:
+    """The only value of an answer."""
+    ((value,),) = outputs.ask(sql).rows
+    return value

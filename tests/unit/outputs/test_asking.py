@@ -17,42 +17,18 @@ from docmill.model.errors import NotFound
 from docmill.model.ids import DEFAULT_ORG
 from docmill.outputs import gathering
 from docmill.outputs.exporting import Choice, Export, ExportFormat
-from docmill.outputs.gathering import NothingYet, OutputDamaged, gather
+from docmill.outputs.gathering import Known, NothingYet, OutputDamaged, gather
 from docmill.outputs.places import OutputSettings
 from docmill.outputs.querying import Outputs, QueryInvalid
 from docmill.outputs.writing import write
-from docmill.testing import papers
 
-from .samples import CAME_IN, Facts, extraction, found
-
-INVOICE = papers.invoice_pdf(1, language="de", items=3)
-RECEIPT = papers.receipt_image(2)
-
-
-@pytest.fixture
-def settings(tmp_path: Path) -> OutputSettings:
-    return filled(tmp_path)
-
-
-def filled(folder: Path) -> OutputSettings:
-    """An invoice, a receipt that came a day later, and a copy of the invoice."""
-    settings = OutputSettings(root=folder / "out's")
-    write(extraction(INVOICE), Facts(id="a1"), settings, CAME_IN)
-    later = CAME_IN + timedelta(days=1)
-    write(extraction(RECEIPT), Facts(id="b2", created_at=later), settings, later)
-    write(extraction(INVOICE), Facts(id="c3", status="duplicate", duplicate_of="a1"), settings, CAME_IN)
-    return settings
+from .samples import CAME_IN, INVOICE, RECEIPT, Facts, extraction, filled, found, one
 
 
 @pytest.fixture(scope="module")
 def outputs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outputs]:
     with Outputs(filled(tmp_path_factory.mktemp("outputs"))) as outputs:
         yield outputs
-
-
-def one(outputs: Outputs, sql: str) -> object:
-    ((value,),) = outputs.ask(sql).rows
-    return value
 
 
 def test_there_is_a_table_for_each_kind_of_question(outputs: Outputs) -> None:
@@ -85,11 +61,11 @@ def test_of_two_organisations_one_sees_only_its_own(settings: OutputSettings) ->
     ]
     write(replace(extraction(INVOICE), schema="parcel"), Facts(id="d4", org_id=theirs), settings, CAME_IN)
     counted = "SELECT count(*) FROM "
-    with Outputs(settings, without=lambda: without, org_id=DEFAULT_ORG) as ours:
+    with Outputs(settings, known=Known(without=lambda: without), org_id=DEFAULT_ORG) as ours:
         assert one(ours, counted + "documents") == 4
         assert one(ours, counted + "documents WHERE org_id = '" + theirs + "'") == 0
         assert "parcels" not in [view.name for view in ours.views]
-    with Outputs(settings, without=lambda: without, org_id=theirs) as others:
+    with Outputs(settings, known=Known(without=lambda: without), org_id=theirs) as others:
         assert others.ask("SELECT id FROM documents ORDER BY id").rows == (("d4",), ("w1",))
         lines = one(others, counted + "line_items"), one(others, counted + "line_items WHERE document_id = 'd4'")
         assert lines[0] == lines[1] == len(INVOICE.rows["line_items"])
@@ -319,7 +295,7 @@ def test_what_nothing_was_extracted_from_is_a_document_and_no_invoice(settings: 
 def test_documents_that_failed_are_listed_too(settings: OutputSettings) -> None:
     failed = {"id": "f6", "status": "failed", "file_name": "broken.pdf", "error_code": "damaged_file"}
     done_again = {"id": "a1", "status": "processing", "file_name": "scan.pdf"}
-    with Outputs(settings, without=lambda: [failed, done_again]) as outputs:
+    with Outputs(settings, known=Known(without=lambda: [failed, done_again])) as outputs:
         rows = outputs.ask("SELECT id, file_name, status, error_code, current FROM documents ORDER BY id").rows
     assert [row[0] for row in rows] == ["a1", "b2", "c3", "f6"]
     assert rows[-1] == ("f6", "broken.pdf", "failed", "damaged_file", False)

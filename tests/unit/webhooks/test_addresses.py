@@ -1,8 +1,10 @@
 """Which addresses are the outside world's, however they are wrapped."""
 
+from typing import Any
+
 import pytest
 
-from docmill.webhooks.addresses import AddressRefused, connect, is_public
+from docmill.webhooks.addresses import AddressRefused, connect, is_plainly_private, is_public
 from docmill.webhooks.posting import post
 
 
@@ -23,6 +25,37 @@ def test_public_addresses_are(address: str) -> None:
 )
 def test_private_ones_are_not(address: str) -> None:
     assert not is_public(address)
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        *("localhost", "LOCALHOST", "localhost.", "a.localhost", "printer.local", "api.internal", "box.home.arpa"),
+        *("receiver", "127.0.0.1", "2130706433", "0x7f.1", "127.1", "::1", "::ffff:10.0.0.1", "169.254.169.254"),
+    ],
+)
+def test_what_is_private_is_known_without_asking_anybody(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    ask_nobody(monkeypatch)
+    assert is_plainly_private(host)
+
+
+@pytest.mark.parametrize("host", ["example.com", "a.b.example", "1.1.1.1", "2606:4700:4700::1111", "x" * 70 + ".com"])
+def test_what_may_be_public_is_left_to_the_moment_of_sending(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    ask_nobody(monkeypatch)
+    assert not is_plainly_private(host)
+
+
+def ask_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever asks a name server fails."""
+    import socket
+
+    real = socket.getaddrinfo
+
+    def numeric(host: str, port: int | None, **more: Any) -> Any:
+        assert more.get("flags", 0) & socket.AI_NUMERICHOST
+        return real(host, port, **more)
+
+    monkeypatch.setattr(socket, "getaddrinfo", numeric)
 
 
 def test_a_host_with_one_private_address_is_refused_before_anything_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:

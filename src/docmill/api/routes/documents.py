@@ -1,4 +1,4 @@
-"""Documents: upload, list, look, pages, words, download, reprocess."""
+"""Documents: upload, list, look, pages, words, download, reprocess, remove."""
 
 from datetime import datetime
 from typing import Annotated, Any
@@ -333,3 +333,10 @@ def reprocess(
     wish = Retry(everything=True, keep_checkpoints=body.keep_checkpoints)
     call.jobs.retry(record.job_id, wish, document_id=record.id)
     return Reprocessed(document_id=record.id, job_id=record.job_id)
+
+
+@routes.delete("/{document_id}", status_code=204)
+@allowed(Permission.DOCUMENTS_WRITE)
+def remove(document_id: Id, call: Acting) -> None:
+    """Remove it, if it failed and never had a result; whatever was read stays."""
+    call.org.documents.by(call.principal).discard([call.org.documents.get(document_id).id])

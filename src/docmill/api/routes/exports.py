@@ -12,7 +12,7 @@ from starlette.background import BackgroundTask
 from docmill.api.access import Acting, Guarded, allowed
 from docmill.api.shapes import written_out
 from docmill.model.people import Permission
-from docmill.outputs.exporting import Choice, ExportFormat
+from docmill.outputs.exporting import Choice, ExportFormat, asked_reviews
 
 routes = APIRouter(prefix="/exports", tags=["exports"], route_class=Guarded)
 
@@ -37,10 +37,19 @@ async def export(
     schema: Annotated[str | None, Query(max_length=200)] = None,
     since: Annotated[AwareDatetime | None, BeforeValidator(written_out)] = None,
     items: Annotated[bool, Query(description="A row for each line item instead of each document.")] = False,
+    review: Annotated[
+        list[str] | None,
+        Query(
+            max_length=10,
+            description="Only documents whose review stands so now: pending, in_review, approved, corrected, rejected, "
+            "or none for those without an item; several with commas between.",
+        ),
+    ] = None,
     everything: Annotated[bool, Query(description="Also copies, replaced results, and what has no result.")] = False,
 ) -> FileResponse:
-    """Each document once for each schema, by its newest result."""
-    choice = Choice(schema=schema, since=since, items=items, duplicates=everything)
+    """Each document once for each schema, by its newest result, with where its review stands."""
+    reviews = asked_reviews(review or ())
+    choice = Choice(schema=schema, since=since, items=items, reviews=reviews, duplicates=everything)
     write = partial(call.org.exports.write, choice, format, by=call.principal)
     # Each may take a gigabyte, and its time: a few at once, on threads that no other request needs.
     file = await run_sync(write, limiter=request.app.state.exporting)

@@ -28,6 +28,9 @@ audit_log = Table(
 )
 Index("ix_audit_log_subject", audit_log.c.org_id, audit_log.c.subject_type, audit_log.c.subject_id, audit_log.c.number)
 
+# What somebody did; and what they were called, once they have left.
+Index("ix_audit_log_actor", audit_log.c.org_id, audit_log.c.actor_id, audit_log.c.number)
+
 # Where each organisation's chain ends. The lock of the row makes a chain of what many do at once; and a chain that was
 # cut off at its end is told by it.
 audit_heads = Table(

@@ -6,9 +6,11 @@ from docmill.db.tables.metadata import metadata, one_of
 from docmill.db.types import IdType, JsonText, UtcTime
 from docmill.model.review import OPEN, FieldState, ReviewStatus, SlaState
 
-QUEUED = f"status = '{ReviewStatus.PENDING}' AND postponed_until IS NULL"
+STANDS = "superseded_by IS NULL"
+"""Items that no later reading of the same bytes has taken the place of."""
+QUEUED = f"status = '{ReviewStatus.PENDING}' AND postponed_until IS NULL AND {STANDS}"
 """What somebody may claim, as SQL says it: a query in the same words finds the partial index."""
-UNDECIDED = f"status IN ({', '.join(repr(status.value) for status in OPEN)})"
+UNDECIDED = f"status IN ({', '.join(repr(status.value) for status in OPEN)}) AND {STANDS}"
 """What nobody has decided yet, likewise."""
 
 # `assigned_to` and `claimed_by` are empty for nobody: an index finds what belongs to nobody as it finds what is mine.
@@ -51,6 +53,7 @@ review_items = Table(
     Column("decided_by", String),
     Column("automatic", Boolean, nullable=False),
     Column("reason", String),
+    Column("superseded_by", IdType),
     one_of("status", ReviewStatus),
     one_of("sla_state", SlaState),
 )
@@ -69,6 +72,7 @@ _partial("ix_review_items_load", UNDECIDED, "org_id", "assigned_to")
 _partial("ix_review_items_sla", "sla_at IS NOT NULL", "sla_at", "org_id")
 _partial("ix_review_items_claims", f"status = '{ReviewStatus.IN_REVIEW}'", "claim_expires_at", "org_id")
 _partial("ix_review_items_postponed", "postponed_until IS NOT NULL", "postponed_until", "org_id")
+_partial("ix_review_items_superseded", "superseded_by IS NOT NULL", "superseded_by")
 # A document has at most one item that is not decided.
 _partial("uq_review_items_undecided", UNDECIDED, "document_id", unique=True)
 Index("uq_review_items_round", review_items.c.document_id, review_items.c.round, unique=True)

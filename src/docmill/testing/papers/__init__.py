@@ -5,6 +5,7 @@ written on it. No fonts or pictures are shipped. Writing PDFs needs fpdf2 (and p
 developers have; images and XML need nothing beyond the base install.
 """
 
+from docmill.testing.papers.composed import composed_pdf
 from docmill.testing.papers.drawing import SamplesUnavailable
 from docmill.testing.papers.einvoices import cii_xml, facturx_pdf, ubl_xml
 from docmill.testing.papers.facts import InvoiceFacts, ReceiptFacts, invoice_facts, receipt_facts
@@ -24,6 +25,7 @@ __all__ = [
     "SamplesUnavailable",
     "broken_pdf",
     "cii_xml",
+    "composed_pdf",
     "epub",
     "facturx_pdf",
     "invoice_facts",

@@ -69,6 +69,11 @@ class Sheet:
         start = {"left": x, "right": x - width, "middle": x - width / 2}[align]
         self.pdf.text(start, y, text)
 
+    def width(self, text: str, *, size: float = 10) -> float:
+        """Of a text that is not bold."""
+        self.pdf.set_font(self.font, style="", size=size)
+        return float(self.pdf.get_string_width(text))
+
     def block(self, x: float, y: float, lines: tuple[str, ...], *, size: float = 10, bold_first: bool = False) -> float:
         """Several lines below each other; returns where the next would stand."""
         for place, line in enumerate(lines):

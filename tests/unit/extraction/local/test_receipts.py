@@ -119,9 +119,9 @@ def test_a_part_that_cash_and_change_confirm_stays_a_candidate(model: Model) -> 
     assert values(read(model, *rows))["total"] == "18.80"
 
 
-def test_how_legible_a_name_is_and_a_number_before_an_address_are_told(model: Model) -> None:
+def test_how_legible_a_value_is_and_a_number_before_an_address_are_told(model: Model) -> None:
     found = read(model, *GROCER).fields
-    assert "legible" in found["company"].signals
+    assert all("legible" in found[name].signals for name in ("company", "date", "total"))
     assert found["address"].signals["numbered"] == 1
     assert read(model, *changed(("NO. 8,", "8,"))).fields["address"].signals["numbered"] == 0
     typed = read_receipt(slip(*GROCER, score=None), SCHEMA, model)

@@ -9,15 +9,16 @@ from docmill.extraction.local.invoices.paper import Option
 
 
 def left_of(money: Sequence[Money], options: Sequence[Option], total: Option | None) -> Option | None:
-    """What is left to pay of the total, whatever it is called: the two amounts beneath it make the total."""
+    """What is left to pay of the total, whatever it is called: the two amounts beneath or beside it make the total."""
     if total is None or not total.tokens:
         return None
     whole = Decimal(total.value)
     last = max((each.number.cell.row for each in money if each.number.value == whole and not each.in_items), default=0)
-    after = [
-        (each, option) for each, option in zip(money, options, strict=True) if last < each.number.cell.row <= last + 3
-    ]
-    for (paid, _), (left, option) in pairwise(after):
+    near = [(each, option) for each, option in zip(money, options, strict=True) if 0 <= each.number.cell.row - last < 4]
+    after = [pair for pair in near if pair[0].number.cell.row > last]
+    edge = total.tokens[-1].right
+    beside = [pair for pair in near if pair[0].number.cell.row == last and pair[0].number.left > edge]
+    for (paid, _), (left, option) in (*pairwise(after), *pairwise(beside)):
         known = max([each.means.get(name, 0.0) for each in (paid, left) for name in ("tax", "subtotal")])
         parts = abs(paid.number.value), left.number.value
         if known < 0.5 and 0 < parts[1] != parts[0] and sum(parts) == whole and _apart(paid, left):
@@ -26,8 +27,10 @@ def left_of(money: Sequence[Money], options: Sequence[Option], total: Option | N
 
 
 def _apart(one: Money, other: Money) -> bool:
-    """Whether each of two amounts stands in a row of its own, at the same edge."""
+    """Whether each of two amounts stands in a row of its own, at the same edge, or in a cell of its own in one row."""
     first, second = one.number, other.number
+    if first.cell.row == second.cell.row:
+        return first.cell is not second.cell
     return first.cell.row < second.cell.row and abs(first.right - second.right) < 0.02
 
 

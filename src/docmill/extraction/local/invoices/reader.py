@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import exp
+from operator import itemgetter
 
 from docmill.documents.reading import Reading
 from docmill.extraction.local.invoices import (
@@ -38,6 +39,7 @@ RANKED = (
     *FIELDS,
 )
 """Fields whose candidates are scored by a ranker."""
+_POINTS = itemgetter(0)
 _ABSENT = {"issue_date": -4.0, "seller_name": 1.0, "buyer_name": 2.0, "total": 1.0, "currency": 1.0}
 BY_HAND = {name: Ranker(weights={"prior": 5.0, "none": _ABSENT.get(name, 2.5)}) for name in RANKED}
 """For fields that the model has no ranker for: the weights set by hand."""
@@ -139,10 +141,12 @@ def _add(found: dict[str, FieldValue], name: str, candidates: Sequence[Option], 
         found[name] = _field(ranked[0][0], ranked, {})
 
 
-def _field(chosen: Option, ranked: Sequence[tuple[Option, float]], more: Mapping[str, float]) -> FieldValue:
+def _field(
+    chosen: Option, ranked: Sequence[tuple[Option, float]], more: Mapping[str, float], margin: float | None = None
+) -> FieldValue:
     score = next((points for option, points in ranked if option is chosen), 0.0)
-    rest = [points for option, points in ranked if option.value != chosen.value]
-    margin = score - max([0.0, *rest[:1]])
+    if margin is None:
+        margin = score - max([0.0, *[points for option, points in ranked if option.value != chosen.value][:1]])
     chance = 1 / (1 + exp(-max(-20.0, min(20.0, margin))))
     return FieldValue(
         value=chosen.value,
@@ -168,33 +172,38 @@ def _add_due_date(found: dict[str, FieldValue], candidates: Sequence[Option], sc
 def _add_parties(
     found: dict[str, FieldValue], candidates: Mapping[str, Sequence[Option]], scores: Mapping[str, Sequence[float]]
 ) -> tuple[Option | None, Option | None]:
-    """Seller and buyer: the best pair of two different names."""
+    """Seller and buyer: the best pair of two different names.
+
+    How sure each is, is told by the best pair without it: that the name of one could be the other's, but for the other,
+    says nothing against either.
+    """
     sellers = _ranked(candidates["seller_name"], scores["seller_name"])[:6]
     buyers = _ranked(candidates["buyer_name"], scores["buyer_name"])[:6]
-    best: tuple[float, Option | None, Option | None] = (0.0, None, None)
-    for seller, seller_score in [*sellers, (None, 0.0)]:
-        for buyer, buyer_score in [*buyers, (None, 0.0)]:
-            if seller is not None and buyer is not None and _same(seller.value, buyer.value):
-                continue
-            if seller_score + buyer_score > best[0]:
-                best = (seller_score + buyer_score, seller, buyer)
-    _, seller, buyer = best
+    pairs = [
+        (seller_score + buyer_score, seller, buyer)
+        for seller, seller_score in [*sellers, (None, 0.0)]
+        for buyer, buyer_score in [*buyers, (None, 0.0)]
+        if seller is None or buyer is None or not _same(seller.value, buyer.value)
+    ]
+    points, seller, buyer = max(pairs, key=_POINTS)
     if seller is not None:
         known = {"domain": seller.features.get("domain", 0.0), **_of_name(seller)}
-        found["seller_name"] = _field(seller, sellers, known)
+        margin = points - max(each[0] for each in pairs if each[1] is not seller)
+        found["seller_name"] = _field(seller, sellers, known, margin)
     if buyer is not None:
-        found["buyer_name"] = _field(buyer, buyers, _of_name(buyer))
+        margin = points - max(each[0] for each in pairs if each[2] is not buyer)
+        found["buyer_name"] = _field(buyer, buyers, _of_name(buyer), margin)
     return seller, buyer
 
 
 def _of_name(party: Option) -> dict[str, float]:
-    """A legal form speaks for a name; people write the stop that ends one down, or do not.
+    """A legal form speaks for a name; people write the stop that ends one down, or do not; rather if it has others.
 
     What looks like a line of an address, a label or a title is chosen only for want of something better.
     """
     return {
         "legal": party.features.get("legal_inside", 0.0),
-        "last_stop": float(party.value.endswith(".")),
+        "last_stop": party.value.endswith(".") * (0.5 if "." in party.value.split()[-1][:-1] else 1.0),
         "unlike": max(party.features.get(name, 0.0) for name in ("address", "label_like", "title")),
     }
 

@@ -26,7 +26,8 @@ AMOUNTS: Sequence[tuple[str, float, str]] = (
     ("due", 1.0, r"(?:kvar )?att betala|at betale|k uhrade|maksettava|zu bezahlen|(?:montant )?a regler|net payable"),
     ("due", 0.9, r"pendiente(?: de pago)?|pozostalo|openstaand|valor a pagar|balance (?:owing|remaining)|restbelo[bp]"),
     ("due", 0.9, r"due payable|please pay|offener betrag|ausstehend|noch zu|forderungsbetrag|uberweisungsbetrag"),
-    ("due", 0.9, r"amount to pay|payment due|til betaling|a betale|do zaplaty|zu uberweisen|outstanding|solde du"),
+    ("due", 0.9, r"amount to pay|^to pay\b|payment due|til betaling|a betale|do zaplaty|zu uberweisen|outstanding|"
+     r"solde du"),
     ("due", 0.8, r"\bdue\b|\bbalance\b|\bsaldo\b|\bsolde\b|restbetrag|invoice balance"),
     # The total with tax.
     ("total", 1.0, r"grand ?total|gross (?:total|amount)|total (?:gross|amount)|invoice (?:total|amount)|total ttc"),
@@ -110,6 +111,7 @@ DATES: Sequence[tuple[str, float, str]] = (
     ("issue", 1.0, r"data wystawienia|laskun paivays|fakturadato|data da fatura|date issued|billing date|"
      r"statement date"),
     ("issue", 1.0, r"tax (?:point|date)|laskupaiva|data de emissao|fecha de expedicion|datum vystaveni|keltezes"),
+    ("issue", 1.0, r"emitid[ao] (?:el|em)\b|emess[ao] il\b|emise? le\b|ausgestellt am\b|opgemaakt op\b|^issued\W*$"),
     ("issue", 0.9, r"(?:rechnung|invoice|facture|factuur|fattura|factura|nr|no|n°|faktura)\b.{0,40}\b(?:vom|von|of|"
      r"from|du|dated|del|van|den|av)\W*$"),
     ("issue", 0.75, r"^\W*(?:dated?|datum|data|fecha|dato|paivays|paivamaara)\W*$|(?:^|[\s:|])(?:date|datum|data|"
@@ -137,13 +139,15 @@ DATES: Sequence[tuple[str, float, str]] = (
     ("order", 1.0, r"(?:order|bestell|auftrags|purchase order|po|commande|ordine|pedido)\w*\W{0,3}(?:date|datum|data|"
      r"dat\b)"),
     ("order", 1.0, r"date\W{0,2}(?:de |du )?(?:la )?(?:commande|bon)|bon de|bestell\w*\W{0,3}(?:nr|nummer|no)"),
+    ("order", 1.0, r"(?:fecha|data)\W{0,2}(?:de |del |do |dell')?(?:pedido|ordine|encomenda)|"
+     r"(?:besteld op|bestellt am|ordered on|commandee? le|ordinat[ao] il)\b"),
     ("order", 0.55, r"bestell|order|auftrag|contrat|vertrag|contract"),
     ("order", 1.0, r"facture associee|preceding invoice|original invoice|bezug|kundenreferenz|urspr"),
     ("period", 1.0, r"zeitraum|period|periode|begin|start|debut|fin de|betriebsferien"),
     ("period", 0.6, r"from\W*$|\bvom\W*$|\bdu\W*$|\bau\W*$|\bto\W*$"),
     ("period", 1.0, r"check.?in|check.?out|anreise|abreise|arrival|departure|arrivee|aankomst|vertrek|subscription|"
      r"billing cycle|abrechnungs|laufzeit|stand\b|valid"),
-    ("discount", 1.0, r"skonto|discount|escompte|sconto"),
+    ("discount", 1.0, r"skonto|discount|escompte|sconto|descuento|korting"),
     ("paid", 1.0, r"\bpaid\b|bezahlt|payment date|paid on|paye le|gezahlt|betaald|iDEAL"),
     ("print", 0.9, r"druckdatum|gedruckt|printed|zeit\b|time\b|erstellt|generated|version"),
     ("birth", 1.0, r"birth|geburt|naissance|zulassung|registration date"),

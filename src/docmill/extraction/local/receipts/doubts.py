@@ -42,7 +42,7 @@ def doubts(name: str, choice: Choice, layout: Layout, value: str, knowledge: Kno
         case "total":
             return found | clear | _of_total(candidate, layout)
         case _:
-            return found
+            return found | clear
 
 
 def _legible(name: str, words: Iterable[Word]) -> dict[str, float]:
