@@ -128,7 +128,7 @@ PRECISE = (
     DocumentType.QUOTE,
     DocumentType.ORDER,
 )
-"""Types that only their titles tell."""
+"""Types that only their titles tell. Nothing is owed by them: they announce an invoice, go with one, or repeat it."""
 _PAID = (DocumentType.INVOICE, DocumentType.RECEIPT, DocumentType.CREDIT_NOTE)
 """Types whose schemas ship."""
 _UNTITLED = 0.5

@@ -14,7 +14,7 @@ from typing import Any
 from docmill.documents.reading import Reading
 from docmill.extraction import models as stored
 from docmill.extraction.checks import check
-from docmill.extraction.classification import Classified, DocumentType, classify
+from docmill.extraction.classification import PRECISE, Classified, DocumentType, classify
 from docmill.extraction.confidence import calibrated
 from docmill.extraction.extent import edges
 from docmill.extraction.likeness import KINDS as LEARNED
@@ -57,8 +57,16 @@ def extract(
     if schema is None and _too_little(kind, found, chosen):
         return _nothing(kind)
     if found.reader is not Reader.EINVOICE:
-        found = replace(found, document_type=kind.type.value, type_confidence=kind.confidence)
+        told = _settled(kind, chosen) if schema is not None else kind
+        found = replace(found, document_type=told.type.value, type_confidence=told.confidence)
     return finish(found, reading, chosen, options, models=models)
+
+
+def _settled(kind: Classified, schema: FieldSchema) -> Classified:
+    """What it is once somebody has named the schema: read as an invoice, a quote is one for them."""
+    if kind.type not in PRECISE or schema.name not in LEARNED:
+        return kind
+    return replace(kind, type=DocumentType(schema.name), confidence=1.0)
 
 
 def _too_little(kind: Classified, found: Extraction, schema: FieldSchema) -> bool:

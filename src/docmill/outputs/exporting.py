@@ -14,7 +14,7 @@ from docmill.model.review import ReviewStatus
 from docmill.outputs.duck import named, quoted
 from docmill.outputs.gathering import REVIEW
 from docmill.outputs.querying import plain
-from docmill.outputs.tables import CONFIDENCES, columns_of, export_columns, schema_columns
+from docmill.outputs.tables import CONFIDENCES, COUNTED, columns_of, export_columns, schema_columns
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 ITEMS = "line_items"
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 _AT_ONCE = 1000
-_COUNTED = "current AND schema IS NOT NULL"
+_COUNTED = f"{COUNTED} AND schema IS NOT NULL"
 """What is written unless all is asked for."""
 
 
@@ -64,7 +64,7 @@ class Choice:
     reviews: tuple[str, ...] = ()
     """Only documents whose review stands at one of these; NO_ITEM: those without an item. Empty: all."""
     duplicates: bool = False
-    """Also copies, results that a later one replaced, and documents that nothing was extracted from."""
+    """Also copies, results that a later one replaced, quotes and the like, and what nothing was extracted from."""
 
 
 class Export:

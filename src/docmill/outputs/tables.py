@@ -1,7 +1,7 @@
 """What can be asked of gathered outputs: `documents`, a view for each schema, one for each table, and `fields`.
 
 `documents` has all there are. The others have each document once, so that sums are right: its newest result for a
-schema, neither copies nor what a later result replaced.
+schema, neither copies nor what a later result replaced; and no quote, order or statement that was read as an invoice.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from docmill.extraction.classification import PRECISE
+from docmill.extraction.likeness import KINDS as LEARNED
 from docmill.extraction.result import Extraction, Reader
 from docmill.extraction.schema import load_schema, shipped
 from docmill.model.errors import DocmillError
@@ -23,6 +25,11 @@ _HEAD = ("file_name", REVIEW)
 """What whoever looks at a row must see of its document."""
 _OF_FAILURES = ("error_code", "error_message")
 _NOTHING = Extraction(schema="", schema_version="", reader=Reader.LOCAL, document_type="")
+COUNTED = (
+    f"current AND NOT (schema IN ({', '.join(map(quoted, sorted(LEARNED)))}) "
+    f"AND document_type IN ({', '.join(quoted(kind.value) for kind in PRECISE)}))"
+)
+"""Which rows of `documents` add up: what is owed or paid, once. A schema of one's own may be for quotes."""
 CONFIDENCES = (
     "map_from_entries(list_transform(fields, lambda each: struct_pack(k := each.name, v := each.confidence))) "
     "AS confidences"
@@ -46,7 +53,7 @@ def make_views(
 
     `everything`: also copies and results that were replaced; `current` tells them apart.
     """
-    counted = "true" if everything else "documents.current"
+    counted = "true" if everything else COUNTED
     made = [DOCUMENTS]
     kinds = dict(columns_of(connection, DOCUMENTS))
     tables = [name for name, kind in kinds.items() if kind.startswith("STRUCT") and kind.endswith("[]")]
@@ -66,7 +73,7 @@ def make_views(
         records = f"SELECT unnest({named(table)}) AS record, generate_subscripts({named(table)}, 1) AS line"
         rows = (
             f"SELECT {facts}, {line}unnest(each.record), documents.status, documents.review, documents.current "
-            f"FROM documents, LATERAL ({records}) AS each WHERE {counted}"
+            f"FROM (SELECT * FROM documents WHERE {counted}) AS documents, LATERAL ({records}) AS each"
         )
         _view(connection, table, rows)
         made.append(table)

@@ -116,3 +116,17 @@ def test_what_only_has_the_words_of_an_invoice_is_none(monkeypatch: pytest.Monke
 def test_a_title_is_seen_where_there_is_one() -> None:
     assert classify(paper(["Invoice", "Total 9.00 EUR"], heading=1), shipped()).titled
     assert not classify(paper(["Annual review of the harbour works", "Total 9.00 EUR"]), shipped()).titled
+
+
+def test_who_names_the_schema_says_what_the_document_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    from docmill.extraction import extracting
+    from docmill.extraction.classification import Classified
+
+    quote = Classified(type=DocumentType.QUOTE, confidence=0.9, schema="invoice")
+    monkeypatch.setattr(extracting, "classify", lambda *_: quote)
+    lines = paper(["Quotation 4711", "Total 9.00 EUR"])
+    assert extract(lines, "invoice").document_type == "invoice"
+    assert extract(lines, "receipt").document_type == "receipt"
+    credit = Classified(type=DocumentType.CREDIT_NOTE, confidence=0.9, schema="invoice")
+    monkeypatch.setattr(extracting, "classify", lambda *_: credit)
+    assert extract(lines, "invoice").document_type == "credit_note"

@@ -21,6 +21,7 @@ from docmill.outputs.gathering import Known, NothingYet, OutputDamaged, gather
 from docmill.outputs.places import OutputSettings
 from docmill.outputs.querying import Outputs, QueryInvalid
 from docmill.outputs.writing import write
+from docmill.testing import papers
 
 from .samples import CAME_IN, INVOICE, RECEIPT, Facts, extraction, filled, found, one
 
@@ -319,3 +320,19 @@ def test_a_schema_that_came_from_a_file_has_its_own_columns_alone(settings: Outp
     head = text.splitlines()[0].split(",")
     assert "weight" in head
     assert not {"invoice_number", "company", "seller_name"} & set(head)
+
+
+@pytest.mark.parametrize("kind", ["quote", "order", "delivery_note", "statement", "reminder"])
+def test_what_nobody_owes_is_not_added_up(settings: OutputSettings, kind: str) -> None:
+    promised = replace(extraction(papers.invoice_pdf(7, items=2)), document_type=kind)
+    write(promised, Facts(id="q1", sha256="cd" * 32), settings, CAME_IN)
+    write(replace(promised, schema="offer"), Facts(id="q2", sha256="ce" * 32), settings, CAME_IN)
+    with Outputs(settings) as outputs:
+        assert outputs.ask("SELECT id FROM invoices").rows == (("a1",),)
+        assert outputs.ask("SELECT id FROM offers").rows == (("q2",),)
+        assert one(outputs, "SELECT count(*) FROM line_items WHERE document_id = 'q1'") == 0
+        assert one(outputs, "SELECT document_type FROM documents WHERE id = 'q1'") == kind
+    with Outputs(settings, everything=True) as outputs:
+        assert one(outputs, "SELECT count(*) FROM invoices WHERE id = 'q1'") == 1
+    exported = Export(gather(settings, None), Choice(schema="invoice"))
+    assert (exported.count(), exported.left_out()) == (1, 2)
