@@ -23,7 +23,7 @@ from docmill.services.models import CallView
 from docmill.services.ordering import order_of, processing_template
 from docmill.settings import load_settings
 from docmill.testing import papers
-from docmill.testing.providers import Asked, Fails, Fault, ProviderServer, Reaction, Says
+from docmill.testing.providers import Asked, Fails, Fault, ProviderServer, Reaction, Says, Truncates
 from docmill.workers.process import alongside
 
 MODELS = {
@@ -226,3 +226,23 @@ def test_a_document_cannot_talk_a_model_into_another_result(mill: Mill, tmp_path
     total = found.fields["total"]
     assert (total.value, "0.00" in total.alternatives) == ("119.00", True)
     assert total.confidence < 0.8
+
+
+def test_an_answer_that_is_cut_off_is_asked_for_with_more_room_once(mill: Mill, tmp_path: Path) -> None:
+    limits: list[int] = []
+
+    def cut(asked: Asked) -> Reaction:
+        limits.append(asked.max_tokens)
+        return Truncates() if len(limits) == 1 else Says(READ)
+
+    mill.server.script = cut
+    record, found, calls = mill.process(pdf(tmp_path / "long.pdf", *PAPER, "long"), MODELS[Kind.OPENAI])
+    assert (record.status, len(calls)) == (DocumentStatus.COMPLETED, 2)
+    assert found is not None
+    assert found.reader is Reader.COMBINED
+    first, second = limits
+    assert second == 2 * first
+    mill.server.script = lambda asked: Truncates()
+    record, _, calls = mill.process(pdf(tmp_path / "longer.pdf", *PAPER, "longer"), MODELS[Kind.OPENAI])
+    assert (record.status, record.error_code) == (DocumentStatus.FAILED, "output_truncated")
+    assert len(calls) == 2

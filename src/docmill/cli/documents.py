@@ -74,7 +74,7 @@ def list_documents(
     note_page(len(found), limit, found[-1].id if found else None)
     failed = sum(each.status is DocumentStatus.FAILED for each in found)
     if failed:
-        ways = "`docmill documents retry` tries again, `docmill documents remove` takes them off the list"
+        ways = "`docmill documents retry --failed` tries again, `remove --failed` takes them off the list"
         print(f"note: {counted(failed, 'document')} failed: {ways}.", file=sys.stderr)
     if idle:
         told = f"{counted(unfinished, 'document')} not done, and nobody works on them"

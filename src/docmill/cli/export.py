@@ -91,8 +91,8 @@ def export(
         print(f"{what}{place}.", file=sys.stderr)
         if left_out:
             print(
-                f"note: {counted(left_out, 'document')} left out: copies, replaced results, quotes and other papers by "
-                "which nothing is owed, or nothing was found in them; --all writes them too.",
+                f"note: {counted(left_out, 'document')} left out: copies, replaced results, what was rejected, quotes "
+                "and other papers by which nothing is owed, or nothing was found in them; --all writes them too.",
                 file=sys.stderr,
             )
     return 0

@@ -86,7 +86,11 @@ def process(
 
         try:
             with progress_shown(quiet=json) as watch, alongside(worker) as working:
-                entries = processing.run(run_id, inputs, order, template.id, watch=note, check=working.check)
+                try:
+                    entries = processing.run(run_id, inputs, order, template.id, watch=note, check=working.check)
+                except KeyboardInterrupt:
+                    print("Finishing the pages that are being read. Ctrl-C once more ends at once.", file=sys.stderr)
+                    raise
         except KeyboardInterrupt:
             told = f"{done} of {counted(len(inputs), 'document')}"
             print(f"Interrupted: {told} done. The same command goes on from here.", file=sys.stderr)

@@ -113,7 +113,10 @@ def _print_rows(rows: Sequence[Sequence[Any]]) -> None:
         if not remark.startswith(_COPY):
             sys.stdout.write(fill(f"{file}: {remark}", width, initial_indent="- ", subsequent_indent="  ") + "\n")
     if rows and _HEADS.index("ID") not in places:
-        sys.stdout.write("`docmill documents show FILE` tells all of one, `docmill show FILE` draws it.\n")
+        lacking = [name for at, name in enumerate(_HEADS) if at not in places and name in _GIVE_WAY]
+        widen = f"; there is no room for {' and '.join(lacking)}" if lacking else ""
+        told = f"`docmill documents show FILE` tells all of one, `docmill show FILE` draws it{widen}."
+        sys.stdout.write(fill(told, width) + "\n")
 
 
 def _fitting(rows: Sequence[Sequence[Any]], width: int) -> list[int]:

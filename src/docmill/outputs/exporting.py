@@ -14,7 +14,7 @@ from docmill.model.review import ReviewStatus
 from docmill.outputs.duck import named, quoted
 from docmill.outputs.gathering import REVIEW
 from docmill.outputs.querying import plain
-from docmill.outputs.tables import CONFIDENCES, COUNTED, columns_of, export_columns, schema_columns
+from docmill.outputs.tables import CONFIDENCES, COUNTED, STANDS, columns_of, export_columns, schema_columns
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -64,7 +64,7 @@ class Choice:
     reviews: tuple[str, ...] = ()
     """Only documents whose review stands at one of these; NO_ITEM: those without an item. Empty: all."""
     duplicates: bool = False
-    """Also copies, results that a later one replaced, quotes and the like, and what nothing was extracted from."""
+    """Also copies, replaced results, what was rejected, quotes, and documents that nothing was extracted from."""
 
 
 class Export:
@@ -96,7 +96,12 @@ class Export:
         if self._choice.duplicates:
             return 0
         where = self._where(duplicates=True)
-        return int(self._one(f"SELECT count(*) FROM documents WHERE NOT ({_COUNTED}) AND {where}"))
+        return int(self._one(f"SELECT count(*) FROM documents WHERE NOT ({self._counted}) AND {where}"))
+
+    @property
+    def _counted(self) -> str:
+        # Who names statuses of review gets what has them, rejected ones too.
+        return _COUNTED if self._choice.reviews else f"{_COUNTED} AND {STANDS}"
 
     def _one(self, query: str) -> Any:
         found = self._connection.execute(query).fetchone()
@@ -202,7 +207,7 @@ class Export:
             listed = ", ".join(quoted(each) for each in self._choice.reviews)
             asked.append(f"coalesce({REVIEW}, {quoted(NO_ITEM)}) IN ({listed})")
         if not duplicates:
-            asked.append(_COUNTED)
+            asked.append(self._counted)
         return " AND ".join(asked) or "true"
 
 

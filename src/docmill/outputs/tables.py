@@ -1,7 +1,8 @@
 """What can be asked of gathered outputs: `documents`, a view for each schema, one for each table, and `fields`.
 
 `documents` has all there are. The others have each document once, so that sums are right: its newest result for a
-schema, neither copies nor what a later result replaced; and no quote, order or statement that was read as an invoice.
+schema, neither copies nor what a later result replaced; no quote, order or statement that was read as an invoice, and
+nothing that a person rejected.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -14,6 +15,7 @@ from docmill.extraction.likeness import KINDS as LEARNED
 from docmill.extraction.result import Extraction, Reader
 from docmill.extraction.schema import load_schema, shipped
 from docmill.model.errors import DocmillError
+from docmill.model.review import ReviewStatus
 from docmill.outputs.duck import named, quoted, seal
 from docmill.outputs.gathering import DOCUMENTS, FIRST, REVIEW
 from docmill.outputs.layout import FACTS, FIELDS, layout_of
@@ -30,6 +32,8 @@ COUNTED = (
     f"AND document_type IN ({', '.join(quoted(kind.value) for kind in PRECISE)}))"
 )
 """Which rows of `documents` add up: what is owed or paid, once. A schema of one's own may be for quotes."""
+STANDS = f"{REVIEW} IS DISTINCT FROM {quoted(ReviewStatus.REJECTED.value)}"
+"""What a person has rejected is no result; whoever asks for it by its status gets it."""
 CONFIDENCES = (
     "map_from_entries(list_transform(fields, lambda each: struct_pack(k := each.name, v := each.confidence))) "
     "AS confidences"
@@ -53,7 +57,7 @@ def make_views(
 
     `everything`: also copies and results that were replaced; `current` tells them apart.
     """
-    counted = "true" if everything else COUNTED
+    counted = "true" if everything else f"{COUNTED} AND {STANDS}"
     made = [DOCUMENTS]
     kinds = dict(columns_of(connection, DOCUMENTS))
     tables = [name for name, kind in kinds.items() if kind.startswith("STRUCT") and kind.endswith("[]")]

@@ -1,15 +1,27 @@
 """`document.ask`: the fields of a document as a model reads them, cross-checked with what was found without one."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
-from docmill.plugin import StepContext, StepType, declared, step
+from docmill.model.ai_errors import OutputTruncated
+from docmill.plugin import PermanentError, StepContext, StepType, declared, step
 from docmill.steps import document_children as children
 from docmill.steps.document_extract import options_of, schema_of
 from docmill.steps.document_work import DocumentWork
 
 MODEL = "model"
 """Key of the job's metadata: the model to ask."""
+
+
+_ROOM = 2
+"""How many times longer the second answer may be, if the first was cut off."""
+
+
+class AnswerTooLong(PermanentError):
+    """What a model says of this document is cut off, however often it is asked."""
+
+    code = "output_truncated"
 
 
 def ask_step(work: DocumentWork) -> StepType:
@@ -27,14 +39,23 @@ def ask_step(work: DocumentWork) -> StepType:
         async def answered() -> dict[str, Any]:
             original = await work.path_of(results["check"]["original"])
             question = await ctx.cpu(children.question, reading, original, schema, options, work.limits, takes)
-            settings = {"max_tokens": question.max_tokens, **ctx.model}
-            reply = await ctx.generate(
+            settings: dict[str, Any] = {"max_tokens": question.max_tokens, **ctx.model}
+            settings |= {"model": str(ctx.metadata[MODEL]), "cache": question.cache}
+            asked = partial(
+                ctx.generate,
                 question.prompt,
                 schema=question.output_schema,
                 instructions=question.instructions,
                 attachments=question.attachments,
-                **settings | {"model": str(ctx.metadata[MODEL]), "cache": question.cache},
             )
+            try:
+                reply = await asked(**settings)
+            except OutputTruncated:
+                # The same question is cut off at the same place: once more with room, and then no more.
+                try:
+                    reply = await asked(**settings | {"max_tokens": _ROOM * int(settings["max_tokens"])})
+                except OutputTruncated as error:
+                    raise AnswerTooLong(error.message) from error
             return {
                 # In a blob: an invoice of many pages has a long answer.
                 "key": await work.adopt(children.keep(reply.data, workshop)),

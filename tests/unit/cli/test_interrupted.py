@@ -24,4 +24,6 @@ def test_an_interrupted_run_says_how_far_it_came_and_how_to_go_on(
         (tmp_path / name).write_bytes(b"%PDF-1.7")
     with pytest.raises(KeyboardInterrupt):
         process(("a.pdf", "b.pdf"))
-    assert "Interrupted: 1 of 2 documents done. The same command goes on" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "Ctrl-C once more ends at once" in told
+    assert "Interrupted: 1 of 2 documents done. The same command goes on" in told

@@ -111,3 +111,15 @@ def test_a_field_that_is_called_review_keeps_its_values(settings: OutputSettings
     with Outputs(settings, known=stand(d4_1="approved")) as outputs:
         rows = outputs.ask("SELECT id, review, field_review, field_current, current FROM parcels ORDER BY id").rows
     assert rows == (("d4", "approved", "a fine book", "16 A", True), ("e5", None, "a fine book", "16 A", True))
+
+
+def test_what_a_person_rejected_is_no_result_unless_it_is_asked_for(settings: OutputSettings) -> None:
+    known = stand(a1_1="rejected")
+    with Outputs(settings, known=known) as outputs:
+        assert outputs.ask("SELECT id FROM invoices").rows == ()
+        assert one(outputs, "SELECT review FROM documents WHERE id = 'a1'") == "rejected"
+        assert one(outputs, "SELECT count(*) FROM line_items WHERE document_id = 'a1'") == 0
+    with gather(settings, None, known=known) as connection:
+        assert Export(connection, Choice()).count() == 1
+        assert Export(connection, Choice()).left_out() == 2
+        assert Export(connection, Choice(reviews=("rejected",))).count() == 1

@@ -256,6 +256,9 @@ def _agreement(
         if any(abs(net + side - whole) <= cent for side in sides):
             return 2.0, False, False
         return (-1.5 if abs(net) > abs(whole) else -0.5), False, False
+    if net == 0 and levy:
+        # `VAT @ 0 % on 80.65`: no tax is all of what it is on.
+        return -2.0, False, False
     if abs(net + levy - whole) <= cent:
         if levy == 0 and net == whole:
             return 1.5, True, rated
