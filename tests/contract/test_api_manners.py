@@ -301,6 +301,17 @@ def test_what_no_database_stores_is_refused_by_its_place(served: Served, path: s
 
 
 @pytest.mark.parametrize(
+    "said", [{"schema": "receipt"}, {"schema_name": "receipt"}, {"schema": "receipt", "schema_name": "receipt"}]
+)
+def test_a_link_for_an_upload_takes_the_schema_by_the_name_that_the_form_has_for_it(
+    served: Served, said: dict[str, str]
+) -> None:
+    slot = served.send("POST", f"{API}/uploads", json={"file_name": "a.pdf", **said}).json()
+    assert served.send("PUT", slot["url"], token=None, content=PDF).status_code == 201
+    assert served.app.documents.get(slot["document_id"]).schema_asked == "receipt"
+
+
+@pytest.mark.parametrize(
     ("method", "path", "body", "field"),
     [
         ("POST", "issues", {"title": "x", "entity": "nothing"}, "body.entity"),
@@ -317,6 +328,8 @@ def test_what_no_database_stores_is_refused_by_its_place(served: Served, path: s
         ("POST", "callbacks", {"stepKey": "a", "status": "COMPLETED"}, "body.jobId"),
         ("POST", "callbacks", [], "body"),
         ("POST", "uploads", {"file_name": "a.pdf", "schema_name": "unheard"}, "body.schema_name"),
+        ("POST", "uploads", {"file_name": "a.pdf", "schema": "unheard"}, "body.schema"),
+        ("POST", "uploads", {"file_name": "a.pdf", "schema": "invoice", "schema_name": "receipt"}, "body.schema"),
         ("PUT", "review/slas", {"seconds": 60, "schema_name": "unheard"}, "body.schema_name"),
     ],
 )

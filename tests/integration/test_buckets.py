@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
+from docmill.bootstrap.meanings import originals_of
 from docmill.documents.blobs import BlobMissing, StorageUnavailable, write_in
 from docmill.documents.buckets import Bucket, BucketBlobs, S3Missing
 from docmill.documents.faults import FileTooLarge
@@ -185,6 +186,12 @@ def test_documents_are_processed_with_their_bytes_in_a_bucket(endpoint: str, tmp
         assert extraction.fields["total"].value == "2.50"
         link = room.app.documents.link(first, by=somebody("ann"), within=timedelta(minutes=1))
         assert urllib.request.urlopen(link, timeout=10).read() == Path(paths[0]).read_bytes()
+        # For outside executors, too: the bucket has an address of its own, so nobody need say where the API is.
+        within, asked = timedelta(days=30), (first.org_id, "document", first.id)
+        handed = originals_of(room.app).link(*asked, within=within, now=NOW)
+        assert handed is not None
+        assert urllib.request.urlopen(handed.url, timeout=10).read() == Path(paths[0]).read_bytes()
+        assert "X-Amz-Expires=604800" in handed.url, "no bucket signs for longer"
 
 
 def test_a_bucket_that_cannot_be_reached_is_named(tmp_path: Path) -> None:

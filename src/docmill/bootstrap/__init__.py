@@ -19,6 +19,7 @@ from docmill.bootstrap.meanings import (
     model_accesses,
     model_rules,
     open_blobs,
+    originals_of,
     output_settings,
     retry_policy,
     review_reading,
@@ -117,9 +118,8 @@ class App:
     @made_once
     def registry(self) -> "Registry":
         """Built-in step types, entry points, and the modules named in the settings."""
-        return load_registry(
-            self.settings.plugins, self.settings.executors, self.settings.ai.providers, self.document_work
-        )
+        settings, originals = self.settings, originals_of(self)
+        return load_registry(settings.plugins, settings.executors, settings.ai.providers, self.document_work, originals)
 
     @made_once
     def blobs(self) -> "Blobs":

@@ -10,6 +10,7 @@ from docmill.model.errors import DocmillError
 from docmill.settings import ExecutorSection, ProviderSection, Settings
 
 if TYPE_CHECKING:
+    from docmill.documents.handing_out import Originals
     from docmill.plugin import Registry
     from docmill.steps.document_work import DocumentWork
     from docmill.templates.catalogue import Catalogue
@@ -39,8 +40,12 @@ def load_registry(
     executors: Mapping[str, ExecutorSection] | None = None,
     providers: Mapping[str, ProviderSection] | None = None,
     work: "DocumentWork | None" = None,
+    originals: "Originals | None" = None,
 ) -> "Registry":
-    """All declared steps, processors and loaders; external steps go to these executors, models to these providers."""
+    """All declared steps, processors and loaders; external steps go to these executors, models to these providers.
+
+    Executors are given links to these originals.
+    """
     from importlib import import_module
 
     from docmill.ai.providers.asking import provider_of
@@ -67,7 +72,7 @@ def load_registry(
         name: Executor(url=section.url, key=section.key, timeout=section.timeout)
         for name, section in (executors or {}).items()
     }
-    registry.add(external_call(known, this_moment))
+    registry.add(external_call(known, this_moment, originals))
     for spec in document_declarations(work or document_work(Settings.model_construct(home=Path()), no_blobs)):
         # A plug-in of an earlier release may have documents of its own.
         if not (isinstance(spec, EntityLoader) and spec.entity_type in registry.loaders):

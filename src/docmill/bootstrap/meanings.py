@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from docmill.bootstrap import App
     from docmill.db.database import Database
     from docmill.documents.blobs import Blobs
+    from docmill.documents.handing_out import Originals
     from docmill.documents.links import Links
     from docmill.extraction.overrides import Overrides
     from docmill.outputs.places import OutputSettings
@@ -55,6 +56,13 @@ def blob_links(database: "Database") -> "Links":
     from docmill.documents.links import Links
 
     return Links(installation_secret(database, BLOB_LINKS, now=this_moment()))
+
+
+def originals_of(app: "App") -> "Originals":
+    """The originals of this installation, as outside executors are given them."""
+    from docmill.documents.handing_out import Originals
+
+    return Originals(database=app.database, blobs=lambda: app.blobs, public_url=app.settings.api.public_url)
 
 
 def upload_slots(database: "Database") -> "Slots":

@@ -1,12 +1,14 @@
 """`external.call`: sends the ready steps of one execution group to an outside executor, which answers by callback.
 
 One message for all of them, with the entity as it is now. It may arrive twice: its id is the same then, and each step's
-`effectKey` is the same for every attempt. The page docs/reference/external-steps.md has the wire format.
+`effectKey` is the same for every attempt. What changes with each sending are the deadlines and the link to the file,
+which is made for this message and kept nowhere. The page docs/reference/external-steps.md has the wire format.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 import orjson
 
@@ -18,10 +20,16 @@ from docmill.templates.catalogue import EXTERNAL_TYPE
 from docmill.webhooks.posting import Reply, post
 from docmill.webhooks.signatures import signed_headers
 
+if TYPE_CHECKING:
+    # Not to check a template: it must not cost the import of a database library.
+    from docmill.documents.handing_out import FileLink, Originals
+
 MOST_SENT = 16 * 1024 * 1024
 """Bytes of a message."""
 ANSWER_WITHIN = 24 * 3600.0
 """Seconds that an outside executor has if the template does not say."""
+GRACE = timedelta(minutes=1)
+"""So much longer than the last deadline a file can be fetched: clocks differ, and a link counts whole seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,8 +42,10 @@ class Executor:
     timeout: float = 30.0
 
 
-def external_call(executors: Mapping[str, Executor], clock: Callable[[], datetime]) -> StepType:
-    """The step type, for the executors of one installation."""
+def external_call(
+    executors: Mapping[str, Executor], clock: Callable[[], datetime], originals: "Originals | None" = None
+) -> StepType:
+    """The step type, for the executors of one installation; without `originals` they are given no file."""
 
     @step(EXTERNAL_TYPE, kind="external", together=True)
     async def call(
@@ -48,7 +58,8 @@ def external_call(executors: Mapping[str, Executor], clock: Callable[[], datetim
             known = ", ".join(sorted(executors)) or "none"
             raise PermanentError(f"There is no executor {name!r} in the settings (`executors`); there are: {known}.")
         now = clock()
-        body = _message(steps, entity, input, now)
+        file = None if originals is None else await in_thread(lambda: _file(originals, steps, now))
+        body = _message(steps, entity, input, file, now)
         message_id = derived_id("dispatch", *sorted(context.token for context in steps))
         headers = {
             "content-type": "application/json",
@@ -67,10 +78,18 @@ def _within(context: StepContext) -> float:
     return ANSWER_WITHIN if context.answer_within is None else context.answer_within
 
 
+def _file(originals: "Originals", steps: Sequence[StepContext], now: datetime) -> "FileLink | None":
+    """The file of the job, for as long as any of these steps may take."""
+    first, longest = steps[0], max(map(_within, steps))
+    within = timedelta(seconds=longest) + GRACE
+    return originals.link(first.org_id, first.entity_type, first.entity_id, within=within, now=now)
+
+
 def _message(
     steps: Sequence[StepContext],
     entity: Mapping[str, object] | None,
     inputs: Sequence[Mapping[str, object]],
+    file: "FileLink | None",
     now: datetime,
 ) -> bytes:
     first = steps[0]
@@ -84,6 +103,8 @@ def _message(
             "executionGroup": first.execution_group,
             "job": first.metadata,
             "fileType": first.file_type,
+            "fileUrl": None if file is None else file.url,
+            "fileUrlExpiresAt": None if file is None else file.expires_at.isoformat(timespec="seconds"),
             "steps": [_step(context, values, now) for context, values in zip(steps, inputs, strict=True)],
         },
     }

@@ -29,13 +29,26 @@ _BYTES: dict[str, Any] = {
     }
 }
 
+Named = Annotated[Text, Field(min_length=1, max_length=200)]
+
 
 class NewUpload(Wire):
     """A document that is to come."""
 
     file_name: Annotated[Text, Field(min_length=1, max_length=500)]
-    schema_name: Annotated[Text, Field(min_length=1, max_length=200)] | None = None
-    model: Annotated[Text, Field(min_length=1, max_length=200)] | None = None
+    # As the form of an upload says it; `schema` itself is a method of every model.
+    form_schema: Annotated[Named | None, Field(alias="schema")] = None
+    schema_name: Annotated[Named | None, Field(description="The same as `schema`.")] = None
+    model: Named | None = None
+
+    def chosen(self) -> tuple[str | None, str]:
+        """The schema that is asked for, and where the body says so; InvalidInput if it names two."""
+        if self.form_schema is None:
+            return self.schema_name, "body.schema_name"
+        if self.schema_name not in (None, self.form_schema):
+            told = "`schema` and `schema_name` are the same, and name two schemas here. Send one of them."
+            raise InvalidInput(told, field="body.schema")
+        return self.form_schema, "body.schema"
 
 
 class Upload(BaseModel):
@@ -53,16 +66,16 @@ def begin(body: NewUpload, request: Request, call: Acting, creating: Creating) -
     """A link to which the bytes of one document may be sent, without a token, for a quarter of an hour."""
 
     def work() -> Upload:
+        schema, place = body.chosen()
         try:
-            call.org.order(body.schema_name, body.model)
+            call.org.order(schema, body.model)
         except InvalidInput as error:
-            # A form says `schema`.
-            named = {"body.schema": "body.schema_name"}.get(str(error.details["field"]), error.details["field"])
+            named = {"body.schema": place}.get(str(error.details["field"]), error.details["field"])
             raise InvalidInput(error.message, field=named) from error
         slot, token = call.app.slots.make(
             call.principal,
             file_name=body.file_name,
-            schema=body.schema_name,
+            schema=schema,
             model=body.model,
             now=this_moment(),
         )
