@@ -167,6 +167,9 @@ def test_files_that_failed_are_told_tried_again_and_removed(bare: Mill) -> None:
     assert (again.code, again.data[0]["error"]["code"]) == (1, "damaged_file")
     refused = mill("documents", "retry", paper.name, "--json")
     assert (refused.code, refused.error["code"]) == (2, "wrong_use")
+    # One of several that cannot be tried again: none is begun, which nobody would then work on.
+    assert mill("documents", "retry", "broken.pdf", paper.name, "--json").error["code"] == "wrong_use"
+    assert [each["status"] for each in mill("documents", "list", "--status", "failed", "--json").data] == ["failed"]
     stays = mill("documents", "remove", paper.name, "--json")
     assert (stays.code, stays.error["code"]) == (1, "not_discardable")
     assert mill("documents", "remove", "--json").error["code"] == "wrong_use"

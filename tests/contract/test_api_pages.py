@@ -1,4 +1,4 @@
-"""What may be long comes in pages, and what makes something is done once."""
+"""What may be long comes in pages, what makes something is done once, and what is not there is told with what is."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -66,3 +66,12 @@ def test_a_ping_and_a_reset_with_a_key_are_done_once(served: Served) -> None:
     assert again.json()["token"] is None
     # Without a key, each is one of its own.
     assert served.send("POST", ping).json()["id"] != served.send("POST", ping).json()["id"]
+
+
+def test_a_step_that_is_not_there_is_answered_with_those_that_are(served: Served) -> None:
+    job = served.send("POST", f"{API}/jobs", json=stored(served)).json()
+    known = [step["step_key"] for step in job["steps"]]
+    found = served.send("GET", f"{API}/jobs/{job['job']['id']}/steps/{known[0]}")
+    assert found.json() == job["steps"][0]
+    told = problem(served.send("GET", f"{API}/jobs/{job['job']['id']}/steps/nothing"), 404, "not_found")
+    assert told["detail"] == f"The job has no step nothing; its steps are {', '.join(known)}."

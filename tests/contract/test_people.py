@@ -21,7 +21,7 @@ from docmill.db.tables import (
 )
 from docmill.model.errors import Conflict, Forbidden, InvalidInput, NotFound
 from docmill.model.ids import DEFAULT_ORG
-from docmill.model.people import Role
+from docmill.model.people import Permission, Role
 from docmill.services.organisations import Organisations
 from docmill.services.people import People
 from docmill.services.sessions import InvitationInvalid, SignInFailed
@@ -354,7 +354,9 @@ def test_work_is_given_to_those_who_may_do_it(town: Town) -> None:
     key, _ = town.keys.create(town.ann, "robot", role=Role.REVIEWER)
     for known in (reviewer.id, town.ann.id, key.id):
         town.people.check_reviewer(town.ann, known)
-    for nobody in (viewer.id, town.theo.id, "mia", "x" * 36):
+    writer, _ = town.keys.create(town.ann, "writer", role=Role.SERVICE)
+    reader, _ = town.keys.create(town.ann, "reader", role=Role.REVIEWER, scopes=[Permission.REVIEW_READ])
+    for nobody in (viewer.id, town.theo.id, "mia", "x" * 36, writer.id, reader.id):
         with pytest.raises(NotFound, match="who may review"):
             town.people.check_reviewer(town.ann, nobody)
     town.people.remove(town.ann, reviewer.id)

@@ -30,6 +30,7 @@ from docmill.steps import document_rows
 from docmill.testing.waiting import until
 from tests.contract.desk import ANN, BOSS, SLIP, Desk, extraction
 from tests.contract.mailroom import Mailroom, letter, mailroom
+from tests.contract.test_review_claims import overheard
 
 BILL = letter("Invoice 4711\nTotal 12.50")
 ME = system_principal(DEFAULT_ORG, "me")
@@ -171,11 +172,18 @@ def test_decided_items_are_labelled_documents(room: Mailroom, tmp_path: Path) ->
     room.app.review.correct(ME, item, "total", "99.00")
     room.app.review.clear(ME, item, "number")
     room.app.review.approve(ME, item)
-    folder = reviewed_folder(room.app.database, room.app.blobs, tmp_path / "labels")
+    with overheard(room.app.database) as one:
+        folder = reviewed_folder(room.app.database, room.app.blobs, tmp_path / "labels")
     (row,) = folder.rows
     assert (row.fields["total"], row.fields["number"]) == ("99.00", None)
     assert folder.file(row).read_bytes() == BILL
     assert second.id not in {row.file.split(".")[0] for row in folder.rows}
+    room.app.review.approve(ME, room.app.review.claim(ME, second.id).id)
+    with overheard(room.app.database) as two:
+        again = reviewed_folder(room.app.database, room.app.blobs, tmp_path / "again")
+    assert {each.fields["total"] for each in again.rows} == {"99.00", "7.00"}
+    # As many looks, however many items.
+    assert len(two) == len(one)
 
 
 def run(desk: Desk, item: str, found: Extraction, **policy: Any) -> None:

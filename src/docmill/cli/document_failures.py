@@ -1,7 +1,7 @@
 """`docmill documents retry` and `docmill documents remove`: what to do about files that failed."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
@@ -12,10 +12,12 @@ from docmill.cli.output import counted, print_json
 
 if TYPE_CHECKING:
     from docmill.bootstrap import App as Installation
+    from docmill.documents.records import DocumentRecord
 
 Which = Annotated[str, Parameter(name="DOCUMENT", help="Ids, their first digits, or files; or give --failed.")]
 Failed = Annotated[bool, Parameter(negative="", help="All documents that failed.")]
 _PAGE = 200
+"""Documents, and jobs, that one statement asks for: a database takes only so many ids at once."""
 
 
 def retry(*documents: Which, failed: Failed = False, json: Json = False) -> int:
@@ -24,27 +26,24 @@ def retry(*documents: Which, failed: Failed = False, json: Json = False) -> int:
     For those that failed because of a limit, a setting or something that was away. A file that is broken stays so.
     """
     from docmill.cli.process_text import document_record, print_records, print_results
-    from docmill.model.documents import DocumentStatus
     from docmill.services.jobs import Retry
 
     with acting_for() as (installation, acting):
-        service, started = installation.documents, []
-        for each in _chosen(installation, documents, failed=failed):
-            record = service.get(each)
-            if record.status is not DocumentStatus.FAILED:
-                raise WrongUse(f"{record.file_name} ({record.id}) has not failed: it is {record.status}.")
-            if record.job_id is None or record.original_key is None:
-                told = f"Of {record.file_name} ({record.id}) no bytes were kept; process the file again."
-                if not failed:
-                    raise WrongUse(told)
-                continue
-            installation.jobs.by(acting).retry(record.job_id, Retry(everything=True), document_id=record.id)
-            started.append((record.id, record.job_id))
-        _finish(installation, [job_id for _, job_id in started])
-        service.settle([each for each, _ in started])
-        found = service.many([each for each, _ in started])
-        records = [document_record(found[each], service.extraction_json(found[each])) for each, _ in started]
-        wrong = print_records(records) if json else print_results(records)
+        service = installation.documents
+        # All are looked at before the first begins: whoever is refused has started nothing.
+        chosen = _chosen(installation, documents, failed=failed)
+        started = dict(_retriable(chosen, passing_over=failed))
+        for document_id, job_id in started.items():
+            installation.jobs.by(acting).retry(job_id, Retry(everything=True), document_id=document_id)
+        _finish(installation, list(started.values()))
+
+        def ended() -> Iterator[dict[str, Any]]:
+            for some in _pieces(list(started)):
+                service.settle(some)
+                found = service.many(some)
+                yield from (document_record(found[each], service.extraction_json(found[each])) for each in some)
+
+        wrong = print_records(ended()) if json else print_results(ended())
     return 1 if wrong else 0
 
 
@@ -55,13 +54,10 @@ def remove(*documents: Which, failed: Failed = False, json: Json = False) -> int
     """
     with acting_for() as (installation, acting):
         chosen = _chosen(installation, documents, failed=failed)
-        if failed:
-            # What was read before and failed when it was processed again stays, and is no mistake of whoever asks.
-            known = installation.documents
-            chosen = [each for each in chosen if known.get(each).extraction_key is None]
-        acted, removed = installation.documents.by(acting), 0
-        for start in range(0, len(chosen), _PAGE):
-            removed += acted.discard(chosen[start : start + _PAGE])
+        # What was read before and failed when it was processed again stays, and is no mistake of whoever asks for all.
+        leaving = [each.id for each in chosen if not failed or each.extraction_key is None]
+        acted = installation.documents.by(acting)
+        removed = sum(acted.discard(some) for some in _pieces(leaving))
     if json:
         print_json({"removed": removed})
     else:
@@ -69,18 +65,35 @@ def remove(*documents: Which, failed: Failed = False, json: Json = False) -> int
     return 0
 
 
-def _chosen(installation: "Installation", named: Sequence[str], *, failed: bool) -> list[str]:
+def _chosen(installation: "Installation", named: Sequence[str], *, failed: bool) -> "list[DocumentRecord]":
     from docmill.model.documents import DocumentStatus
 
     if failed == bool(named):
         raise WrongUse("Name documents, or give --failed for all that failed.")
     service = installation.documents
     if named:
-        return list(dict.fromkeys(service.find_id(each) for each in named))
-    found: list[str] = []
-    while page := service.list(status=DocumentStatus.FAILED, before=found[-1] if found else None, limit=_PAGE):
-        found += [each.id for each in page]
+        return [service.get(each) for each in dict.fromkeys(service.find_id(each) for each in named)]
+    found: list[DocumentRecord] = []
+    while page := service.list(status=DocumentStatus.FAILED, before=found[-1].id if found else None, limit=_PAGE):
+        found += page
     return found
+
+
+def _retriable(chosen: "Sequence[DocumentRecord]", *, passing_over: bool) -> Iterator[tuple[str, str]]:
+    """Document and job of each; WrongUse for one that cannot be tried again, unless such are passed over."""
+    from docmill.model.documents import DocumentStatus
+
+    for record in chosen:
+        if record.status is not DocumentStatus.FAILED:
+            raise WrongUse(f"{record.file_name} ({record.id}) has not failed: it is {record.status}.")
+        if record.job_id is not None and record.original_key is not None:
+            yield record.id, record.job_id
+        elif not passing_over:
+            raise WrongUse(f"Of {record.file_name} ({record.id}) no bytes were kept; process the file again.")
+
+
+def _pieces(ids: Sequence[str]) -> Iterator[Sequence[str]]:
+    return (ids[start : start + _PAGE] for start in range(0, len(ids), _PAGE))
 
 
 def _finish(installation: "Installation", job_ids: Sequence[str]) -> None:
@@ -91,8 +104,10 @@ def _finish(installation: "Installation", job_ids: Sequence[str]) -> None:
     if not job_ids:
         return
     with alongside((installation.whole or installation).worker()) as worker:
-        pause = 0.02
-        while any(not position.status.finished for position in installation.jobs.positions(job_ids).values()):
-            worker.check()
-            wait(pause)
-            pause = min(0.25, pause * 1.5)
+        # All must end, so it is enough to wait for some, and then for the next.
+        for some in _pieces(job_ids):
+            pause = 0.02
+            while any(not position.status.finished for position in installation.jobs.positions(some).values()):
+                worker.check()
+                wait(pause)
+                pause = min(0.25, pause * 1.5)

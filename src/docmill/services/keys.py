@@ -91,8 +91,7 @@ class KeyService:
             with self._database.write() as connection:
                 connection.execute(update(api_keys).where(api_keys.c.id == row.id).values(used_at=now))
         role = Role(row.role)
-        # What the role no longer has, a key made under it no longer has either.
-        scopes = PERMISSIONS[role] & _permissions(row.scopes)
+        scopes = scopes_of(row, now)
         return Principal(org_id=row.org_id, kind="key", id=row.id, name=row.name, role=role, scopes=scopes)
 
     def ended(self, token: str) -> Ended | None:
@@ -115,6 +114,14 @@ def _ended(row: Row[Any], now: datetime) -> Ended | None:
     if row.expires_at is not None and row.expires_at <= now:
         return Ended(name=row.name, how="expired", at=row.expires_at)
     return None
+
+
+def scopes_of(row: Row[Any], now: datetime) -> frozenset[Permission]:
+    """What whoever comes with this key may do at this moment; nothing once it has ended."""
+    if _ended(row, now) is not None:
+        return frozenset()
+    # What the role no longer has, a key made under it no longer has either.
+    return PERMISSIONS[Role(row.role)] & _permissions(row.scopes)
 
 
 class Keys(OrgService):

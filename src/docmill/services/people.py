@@ -27,7 +27,7 @@ from docmill.services.invitations import (
     invitation,
     invite,
 )
-from docmill.services.keys import revoke_made_by
+from docmill.services.keys import revoke_made_by, scopes_of
 
 MEMBER = "member"
 RESET_FOR = timedelta(days=1)
@@ -73,16 +73,20 @@ class People(OrgService):
             anybody = select(memberships.c.user_id).where(memberships.c.org_id == self._org_id)
             if who == principal.id or connection.execute(anybody.limit(1)).first() is None:
                 return
-            if is_id(who):
-                member = select(memberships.c.role).where(*self._mine(who))
-                role = connection.execute(member).scalar()
-                key = select(api_keys.c.id).where(api_keys.c.org_id == self._org_id, api_keys.c.id == who)
-                known = connection.execute(key.where(api_keys.c.revoked_at.is_(None))).first() is not None
-                if known or (role is not None and Permission.REVIEW_DECIDE in PERMISSIONS[Role(role)]):
-                    return
+            if is_id(who) and Permission.REVIEW_DECIDE in self._scopes(connection, who):
+                return
         raise NotFound(
             f"There is no member {who} who may review; `GET /members` has their ids.", field="to", member=who
         )
+
+    def _scopes(self, connection: Connection, who: str) -> frozenset[Permission]:
+        """What a member or a key may do at this moment; nothing, where there is neither."""
+        role = connection.execute(select(memberships.c.role).where(*self._mine(who))).scalar()
+        if role is not None:
+            return PERMISSIONS[Role(role)]
+        mine = select(api_keys).where(api_keys.c.org_id == self._org_id, api_keys.c.id == who)
+        key = connection.execute(mine).one_or_none()
+        return frozenset() if key is None else scopes_of(key, database_now(connection))
 
     def invitations(self, principal: Principal) -> Sequence[Invitation]:
         """Ways in that nobody has used yet, also those whose time is up; the newest first."""

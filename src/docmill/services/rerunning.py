@@ -74,7 +74,7 @@ class Reruns(Acted):
     def rerun(self, job_id: str, step_key: str, model: str) -> JobView:
         """Run this step of a finished job again, by this model (`provider:name`), and what rests on it."""
         view = self._jobs.get(job_id)
-        step = _step(view, step_key)
+        step = step_of(view, step_key)
         if step.kind != StepKind.AI:
             told = f"The step {step_key} asks no model: it is of the kind {step.kind}. Name one of the kind ai."
             raise InvalidInput(told, field="path.step_key")
@@ -90,7 +90,7 @@ class Reruns(Acted):
         result = step.result
         if result is None and about_document:
             # Nobody was asked before: then what was found without a model is what stands against it.
-            result = _step(view, _EXTRACT).result
+            result = step_of(view, _EXTRACT).result
         calls = len(self._costs(view.summary.id, step.step_key))
         before = {"model": step.model, "run": view.summary.run, "result": result, "calls": calls}
         metadata = {
@@ -134,7 +134,7 @@ class Reruns(Acted):
     def compare(self, job_id: str, step_key: str) -> Comparison:
         """The step before and after it was run again; NotFound if it was not."""
         view = self._jobs.get(job_id)
-        step = _step(view, step_key)
+        step = step_of(view, step_key)
         kept = _kept(view.metadata, step_key)
         if kept is None:
             raise NotFound(
@@ -245,7 +245,8 @@ def _leaves(value: object, path: str = "") -> Iterator[tuple[str, object]]:
         yield path, value
 
 
-def _step(view: JobView, step_key: str) -> StepView:
+def step_of(view: JobView, step_key: str) -> StepView:
+    """The step of a job by its key; NotFound names those there are."""
     for step in view.steps:
         if step.step_key == step_key:
             return step

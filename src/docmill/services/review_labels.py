@@ -17,6 +17,8 @@ from docmill.model.ids import DEFAULT_ORG
 from docmill.model.review import DECIDED, ReviewStatus
 from docmill.services.evaluation import LabelledFolder
 
+_AT_ONCE = 500
+"""Items whose fields one statement asks for."""
 _VOUCHED = (ReviewStatus.APPROVED.value, ReviewStatus.CORRECTED.value)
 
 
@@ -39,16 +41,17 @@ def reviewed_folder(
     names = frozenset(shipped()) if schemas is None else schemas
     # Copied when the look is over: a bucket may take long, and nobody is to be held up by it.
     with database.scoped(org_id).read() as connection:
-        decided = [(item, _labels(connection, item.id)) for item in _decided(connection, org_id)]
+        decided = _decided(connection, org_id)
+        labels = _labels(connection, [item.id for item in decided])
     rows: list[Labelled] = []
-    for item, fields in decided:
+    for item in decided:
         name = f"{item.document_id}{Path(item.file_name).suffix.lower()[:8]}"
         try:
             shutil.copyfile(blobs.path_of(item.original_key), target / name)
         except (BlobMissing, FileNotFoundError):
             continue
         schema = item.schema_name if item.schema_name in names else None
-        rows.append(Labelled(file=name, fields=fields, schema=schema, line=len(rows) + 1))
+        rows.append(Labelled(file=name, fields=labels[item.id], schema=schema, line=len(rows) + 1))
     if not rows:
         raise NothingReviewed(
             "Nobody has approved a document whose original is still kept. Review some: docmill review next."
@@ -86,7 +89,12 @@ def _decided(connection: Connection, org_id: str) -> Sequence[Row[Any]]:
     return connection.execute(query).all()
 
 
-def _labels(connection: Connection, item_id: str) -> dict[str, str | None]:
+def _labels(connection: Connection, ids: Sequence[str]) -> dict[str, dict[str, str | None]]:
+    """By item, its fields outside of tables."""
     table = extracted_fields.c
-    query = select(table.name, table.value).where(table.item_id == item_id, table.row_index.is_(None))
-    return {row.name: row.value for row in connection.execute(query)}
+    query = select(table.item_id, table.name, table.value).where(table.row_index.is_(None))
+    found: dict[str, dict[str, str | None]] = {item_id: {} for item_id in ids}
+    for start in range(0, len(ids), _AT_ONCE):
+        for row in connection.execute(query.where(table.item_id.in_(ids[start : start + _AT_ONCE]))):
+            found[row.item_id][row.name] = row.value
+    return found

@@ -12,13 +12,12 @@ from docmill.api.creating import Creating
 from docmill.api.folders import output_roots, shown_metadata, shown_result
 from docmill.api.shapes import Cursor, Id, Limit, Page, Text, Version, Wire, Word, is_version, page_of
 from docmill.api.submitting import check_documents, check_metadata
-from docmill.model.errors import NotFound
 from docmill.model.people import Permission
 from docmill.model.statuses import JobStatus
 from docmill.services.following import JobEvent
 from docmill.services.job_views import ChildView, JobSummary, JobView, StepView
 from docmill.services.jobs import JobFilter, Retry
-from docmill.services.rerunning import Comparison
+from docmill.services.rerunning import Comparison, step_of
 from docmill.services.submission import new_job
 
 routes = APIRouter(prefix="/jobs", tags=["jobs"], route_class=Guarded)
@@ -82,14 +81,13 @@ def detail(call: Call, view: JobView) -> JobDetail:
         created_by=view.created_by,
         parent_job_id=view.parent_job_id,
         batch_id=view.batch_id,
-        steps=_steps(call, view),
+        steps=[_shown(call, view, step) for step in view.steps],
         children=list(view.children),
     )
 
 
-def _steps(call: Call, view: JobView) -> list[StepView]:
-    roots = output_roots(view.metadata, call.app.settings)
-    return [replace(step, result=shown_result(step.result, roots)) for step in view.steps]
+def _shown(call: Call, view: JobView, step: StepView) -> StepView:
+    return replace(step, result=shown_result(step.result, output_roots(view.metadata, call.app.settings)))
 
 
 def event(found: JobEvent) -> Event:
@@ -218,10 +216,8 @@ StepKey = Annotated[str, Path(min_length=1, max_length=200)]
 @allowed(Permission.JOBS_READ)
 def get_step(job_id: Id, step_key: StepKey, call: Acting) -> StepView:
     """One step."""
-    for step in _steps(call, call.jobs.get(job_id)):
-        if step.step_key == step_key:
-            return step
-    raise NotFound(f"The job has no step {step_key}.", step_key=step_key)
+    view = call.jobs.get(job_id)
+    return _shown(call, view, step_of(view, step_key))
 
 
 @routes.post("/{job_id}/steps/{step_key}/rerun", status_code=202)
