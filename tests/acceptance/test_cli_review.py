@@ -137,3 +137,32 @@ def test_what_was_approved_can_be_measured_on(office: Mill) -> None:
     assert (theirs.code, theirs.error["code"]) == (2, "nothing_reviewed")
     assert office("eval", "--reviewed", "--organisation", "Mill", "--json").data["documents"] == 1
     assert office("learn", str(office.folder), "--organisation", "Mill", "--json").error["code"] == "wrong_use"
+
+
+def test_settings_that_are_taken_back_take_results_and_reviews_back(desk: Mill) -> None:
+    """A demand that is no longer made asks nobody, and what was approved before it is not asked for again."""
+
+    def process(settings: str) -> dict[str, str]:
+        desk.write("docmill.yaml", settings)
+        return {record["file_name"]: record["id"] for record in desk("process", "inbox", "--json").data}
+
+    def current() -> dict[str, tuple[str, str | None]]:
+        rows = desk("query", "SELECT file_name, id, review FROM invoices", "--json").data["rows"]
+        return {row["file_name"]: (row["id"], row["review"]) for row in rows}
+
+    def queue() -> list[str]:
+        return sorted(item["document_id"] for item in desk("review", "list", "--json").data["items"])
+
+    for seed in (1, 2):
+        invoice_pdf(seed).write(desk.folder / "inbox")
+    (approved, open_) = sorted(path.name for path in (desk.folder / "inbox").iterdir())
+    before = process("{}\n")
+    assert desk("review", "claim", approved).code == desk("review", "approve", approved).code == 0
+    demanding = process("fields: {invoice: {order_number: {required: true}}}\n")
+    assert current() == {name: (demanding[name], "pending") for name in (approved, open_)}
+    assert queue() == sorted(demanding.values())
+    process("{}\n")
+    assert current() == {approved: (before[approved], "approved"), open_: (before[open_], "pending")}
+    assert queue() == [before[open_]]
+    assert desk("review", "claim", before[open_]).code == desk("review", "approve", before[open_]).code == 0
+    assert desk("review", "list").err == "Nothing to review.\n"

@@ -44,12 +44,16 @@ REVIEW = "review"
 _REVIEWS = (Column("document_id"), Column("round", ColumnType.INTEGER), Column(REVIEW))
 FIRST = ("file_name", "status", REVIEW, "document_type", "current", "duplicate_of", "error_code", "error_message")
 """Columns that come before the fields; what machines need comes behind them."""
+_ASKED_LAST = (
+    "max((created_at, id)) OVER (PARTITION BY org_id, coalesce(sha256, id), schema, coalesce(duplicate_of, id))"
+)
 _CURRENT = (
     f"status IN ({', '.join(quoted(status.value) for status in sorted(WITH_OUTPUTS))}) AND row_number() OVER "
     "(PARTITION BY org_id, coalesce(sha256, id), schema "
-    f"ORDER BY status = {quoted(DocumentStatus.COMPLETED.value)} DESC, created_at DESC, id DESC) = 1"
+    f"ORDER BY status = {quoted(DocumentStatus.COMPLETED.value)} DESC, asked_last DESC, created_at DESC, id DESC) = 1"
 )
-"""Of the same bytes and schema, the newest result. A copy stands for a result that lies in another folder."""
+"""Of the same bytes and schema, the result whose question was asked last, by itself or by a copy of it. A copy stands
+for a result that lies in another folder."""
 
 
 def _nothing() -> Iterable[Mapping[str, object]]:
@@ -318,7 +322,8 @@ def _finish(connection: "DuckDBPyConnection", without: Sequence[Path], workshop:
     columns = f"{', '.join(FIRST)}, * EXCLUDE ({', '.join([*FIRST, *machine, FIELDS.name])})"
     connection.execute(
         f"CREATE TABLE {DOCUMENTS} AS SELECT {columns}, {', '.join([*machine, FIELDS.name])} "
-        f"FROM (SELECT *, {_CURRENT} AS current FROM ({everything})) ORDER BY created_at, id"
+        f"FROM (SELECT * EXCLUDE (asked_last), {_CURRENT} AS current "
+        f"FROM (SELECT *, {_ASKED_LAST} AS asked_last FROM ({everything}))) ORDER BY created_at, id"
     )
     connection.execute("DROP TABLE gathered")
     connection.execute("DROP TABLE reviewed")

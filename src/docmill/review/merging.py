@@ -90,6 +90,26 @@ def with_locks(found: Sequence[FieldRow], locks: Mapping[str, Any], said: Iterab
     return merged([known[row.path] if _says(known.get(row.path), row) else row for row in held], found)
 
 
+def said_since(rows: Sequence[FieldRow], locks: Mapping[str, Any], said: Iterable[FieldRow] = ()) -> list[FieldRow]:
+    """The rows of an item whose document is told what people have decided of the same bytes elsewhere since."""
+    mine = locks_of(rows)
+    news = {name: value for name, value in locks.items() if name not in mine or mine[name] != value}
+    if not news:
+        return list(rows)
+    read = [
+        replace(row, value=row.extracted, state=FieldState.EXTRACTED, locked=False)
+        for row in rows
+        if row.name in news and (row.row_index is None or row.extracted is not None)
+    ]
+    after = [row for row in rows if row.name not in news] + with_locks(read, news, said)
+    return [replace(row, position=place) for place, row in enumerate(sorted(after, key=_order))]
+
+
+def values_of(rows: Iterable[FieldRow]) -> dict[str, str]:
+    """What rows say, by their paths."""
+    return {row.path: row.value for row in rows if row.value is not None}
+
+
 def _says(known: FieldRow | None, held: FieldRow) -> bool:
     return known is not None and known.value == held.value
 

@@ -13,12 +13,11 @@ from docmill.model.ids import following_id
 from docmill.model.review import ReviewStatus, SlaState
 from docmill.review.assignment import Executes, least_loaded
 from docmill.review.fields import COLUMNS, FieldRow
-from docmill.review.merging import agrees, merged, with_locks
+from docmill.review.merging import agrees, merged, said_since, values_of, with_locks
 from docmill.review.priority import place_of, seconds_of, standing
-from docmill.review.superseding import carried, close, newer_item, older_items
+from docmill.review.queue import NOBODY
+from docmill.review.superseding import AT_RISK, Readings, carried, close, hold_items, standing_again
 
-AT_RISK = 0.8
-"""The share of its time after which an item is at risk."""
 SYSTEM = "system"
 _KEPT = ("schema", "schema_file", "schema_set", "out")
 """What of the metadata of the job is needed to write the outputs again."""
@@ -154,7 +153,7 @@ def review(
 
     A decision stands as long as nothing that no person fixed reads otherwise; then a new item is opened. The document's
     row is locked by the caller, so nobody edits its fields meanwhile. With `twins`, others of the same bytes too: of
-    their readings by the same schema only the newest waits for people. A copy is no reading.
+    their readings by the same schema only the one asked for last waits for people. A copy is no reading.
     """
     told: Mapping[str, Any] = result["review"]
     stands = db.execute(
@@ -175,9 +174,12 @@ def review(
         "value": told["value"],
         "updated_at": now,
     }
-    reading = twins and result["hit"] is None
-    newer = newer_item(db, org_id, document_id, result["schema"]) if reading else None
-    older = older_items(db, org_id, document_id, result["schema"]) if reading and newer is None else []
+    hit = result["hit"] if twins else None
+    readings = Readings(db, org_id, document_id, hit or document_id, result["schema"])
+    newer = readings.newer() if twins else None
+    others = readings.open() if twins and newer is None and hit is None else []
+    held = hold_items(db, [*others, *([stands.latest] if stands.latest else [])])
+    older = [held[each] for each in others]
     given = carried(older, now)
     if stands.latest is None:
         if locked:
@@ -185,19 +187,94 @@ def review(
             packed = Packed.of(with_locks(packed.rows(), locked, said))
         mine = _open(db, kind, org_id, document_id, 1, facts, packed, told, stands.sla, now, newer, given)
     else:
-        item = db.execute(HOLD_ITEM, {"item": stands.latest}).one()
+        item = held[stands.latest]
         mine = item.id
         before = fields_of(db, item.id)
         found = packed.rows()
         rows = merged(before, found)
         if not ReviewStatus(item.status).decided:
+            back = twins and hit is None and newer is None and item.superseded_by is not None
+            if back and locked:
+                rows = said_since(rows, locked, [row for each in older for row in fields_of(db, each.id)])
             _refresh(db, kind, item, facts, rows)
+            if back:
+                _write(db, item.id, standing_again(item, given, now))
         elif agrees(before, found):
             _note_proposals(db, item.id, before, rows)
         else:
             again, number = Packed.of(rows), item.round + 1
             mine = _open(db, kind, org_id, document_id, number, facts, again, told, stands.sla, now, newer, given)
     close(db, [each.id for each in older], mine, now)
+
+
+def stand_again(
+    db: Executes,
+    kind: str,
+    *,
+    org_id: str,
+    document_id: str,
+    original: str,
+    schema: str,
+    locks: Mapping[str, Any],
+    now: datetime,
+) -> bool:
+    """A copy is done, so the question of its original was asked once more: unless another was asked later, the item of
+    the original waits again, or its decision stands, and those of other readings wait no more.
+
+    `locks`: what people have decided of these bytes, wherever they did; whether it changes what the original says. If
+    that was decided, it is so for a new item. All of these documents are held by the caller.
+    """
+    readings = Readings(db, org_id, document_id, original, schema)
+    last = readings.last(original)
+    if last is None or readings.newer() is not None:
+        return False
+    others = readings.open()
+    held = hold_items(db, [*others, last])
+    item, older = held[last], [held[each] for each in others]
+    given = carried(older, now)
+    before = fields_of(db, last)
+    rows = said_since(before, locks, [row for each in readings.all() for row in fields_of(db, each)] if locks else [])
+    mine = last
+    if ReviewStatus(item.status).decided:
+        if values_of(rows) != values_of(before):
+            mine = _open_again(db, kind, item, Packed.of(rows), given, now)
+    elif older or item.superseded_by is not None or rows != before:
+        packed = Packed.of(rows)
+        counts = {"fields_total": packed.total, "fields_to_review": packed.to_review}
+        _write(db, last, {**standing_again(item, given, now), **counts})
+        db.execute(_FORGET_FIELDS, {"item": last})
+        insert_fields(db, kind, org_id, last, packed)
+    close(db, others, mine, now)
+    return rows != before
+
+
+def _write(db: Executes, item_id: str, columns: Mapping[str, Any]) -> None:
+    db.execute(update(review_items).where(review_items.c.id == item_id).values(columns))
+
+
+def _open_again(db: Executes, kind: str, item: Row[Any], rows: Packed, given: Mapping[str, Any], now: datetime) -> str:
+    """A new item beside one that was decided, for what people have said since."""
+    before, item_id = item._asdict(), following_id(item.document_id, "review", item.round + 1)
+    sla = None if item.due_at is None else item.due_at - item.created_at
+    again = {
+        "id": item_id,
+        "round": item.round + 1,
+        "status": ReviewStatus.PENDING.value,
+        "version": 1,
+        **NOBODY,
+        **_ranked(before, now, sla),
+        "fields_total": rows.total,
+        "fields_to_review": rows.to_review,
+        **deadlines(now, sla),
+        "created_at": now,
+        "updated_at": now,
+        "automatic": False,
+        "assigned_to": "",
+        **dict.fromkeys(("decided_at", "decided_by", "reason", "superseded_by", "postponed_until")),
+    }
+    db.execute(_INSERT_ITEM, {**before, **again, **given})
+    insert_fields(db, kind, item.org_id, item_id, rows)
+    return item_id
 
 
 def _open(

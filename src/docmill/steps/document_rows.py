@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import and_, bindparam, exists, literal, select, text, update
+from sqlalchemy import and_, bindparam, exists, func, literal, select, text, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from docmill.db.tables import documents, jobs, processed_documents
@@ -19,7 +19,7 @@ from docmill.model.documents import DocumentStatus, leading_to
 from docmill.model.errors import Deferred, NotFound
 from docmill.model.ids import is_id
 from docmill.plugin import ApplyContext, Database
-from docmill.review.rows import review
+from docmill.review.rows import review, stand_again
 from docmill.review.superseding import hold_documents, hold_twins
 
 _CACHE = processed_documents.c
@@ -56,6 +56,7 @@ _REWRITTEN = (
     .where(documents.c.locked == bindparam("locked_seen", type_=documents.c.locked.type))
     .values(extraction_key=bindparam("extraction_key"), outputs=bindparam("outputs"))
 )
+_TELL = update(documents).where(*_OWN).values(locked=bindparam("locked"))
 _LOCKED = select(documents.c.locked).where(*_OWN)
 _KEY = select(*(documents.c[name] for name in ASKED)).where(*_OWN)
 
@@ -97,18 +98,31 @@ _EARLIER_TWIN = exists(
     .where(text(f"twin.status IN ({UNFINISHED})"), text(f"processing_jobs.status IN ({LIVE})"))
     .correlate(documents)
 )
+_SAME_BYTES = tuple(_DECIDED.c[name] == documents.c[name] for name in ("org_id", "sha256"))
 _OF_THE_SAME_BYTES = (
-    *(_DECIDED.c[name] == documents.c[name] for name in ("org_id", "sha256")),
+    *_SAME_BYTES,
     _DECIDED.c.id != documents.c.id,
     _DECIDED.c.locked != literal({}, documents.c.locked.type),
 )
 _DECIDED_ELSEWHERE = exists(select(1).select_from(_DECIDED).where(*_OF_THE_SAME_BYTES).correlate(documents))
-# The latest last: what it says counts.
-_DECISIONS = (
-    select(_DECIDED.c.schema_name, _DECIDED.c.locked)
-    .select_from(documents.join(_DECIDED, and_(*_OF_THE_SAME_BYTES)))
+_NUMBERED = (
+    select(
+        *(_DECIDED.c[name] for name in ("id", "duplicate_of", "schema_name", "locked", "finished_at")),
+        func.coalesce(_DECIDED.c.duplicate_of, _DECIDED.c.id).label("reading"),
+        func.row_number().over(order_by=(_DECIDED.c.created_at, _DECIDED.c.id)).label("number"),
+    )
+    .select_from(documents.join(_DECIDED, and_(*_SAME_BYTES)))
     .where(*_OWN)
-    .order_by(_DECIDED.c.finished_at, _DECIDED.c.id)
+    .subquery("numbered")
+)
+_ASKED_LAST = func.max(_NUMBERED.c.number).over(partition_by=_NUMBERED.c.reading).label("asked_last")
+_SAID = select(_NUMBERED, _ASKED_LAST).subquery("said")
+# The latest last, because what it says counts: the reading that was asked for last, and of its documents the original.
+_DECISIONS = (
+    select(_SAID.c.schema_name, _SAID.c.locked)
+    .where(_SAID.c.id != bindparam("the_id", type_=documents.c.id.type))
+    .where(_SAID.c.locked != literal({}, documents.c.locked.type))
+    .order_by(_SAID.c.asked_last, _SAID.c.duplicate_of.is_(None), _SAID.c.finished_at, _SAID.c.id)
 )
 _LOADED = (
     select(
@@ -117,7 +131,6 @@ _LOADED = (
         _CACHE.extraction_key.label("before_key"),
         _CACHE.expires_at.label("before_expires_at"),
         WORKED_ON.label("worked_on"),
-        _ORIGINAL.c.locked.label("original_locked"),
         _ORIGINAL.c.schema_name.label("original_schema"),
         _ORIGINAL.c.reading_key.label("reading_of_hit"),
         _READ_BEFORE.label("read_before"),
@@ -150,7 +163,10 @@ def claim(ctx: ApplyContext, result: Mapping[str, Any]) -> None:
 def complete(ctx: ApplyContext, result: Mapping[str, Any]) -> None:
     """The document is done, and its result answers for the same bytes from now on."""
     hit = result["hit"]
-    twins = result["review"] is not None and hold_twins(ctx.db, ctx.org_id, ctx.entity_id)
+    asked = result["review"] is not None or hit is not None
+    twins = asked and result["schema"] is not None and hold_twins(ctx.db, ctx.org_id, ctx.entity_id, hit)
+    # Before the document's own row: whoever decides about an original holds that one, then its copies.
+    said = _said(ctx, result) if twins and result.get("inherits") else {}
     values = {
         "duplicate_of": hit,
         "extraction_key": result["extraction"],
@@ -167,8 +183,8 @@ def complete(ctx: ApplyContext, result: Mapping[str, Any]) -> None:
     }
     _move(ctx, _END[DocumentStatus.DUPLICATE if hit else DocumentStatus.COMPLETED], values)
     _claim_invoice(ctx, result, result["extraction"])
-    if twins and result.get("inherits"):
-        _check_inherited(ctx, result)
+    if twins and hit:
+        _let_stand(ctx, hit, result["schema"], said)
     if result["review"] is not None:
         review(
             ctx.db,
@@ -188,12 +204,21 @@ def complete(ctx: ApplyContext, result: Mapping[str, Any]) -> None:
     ctx.db.execute(_UPSERTS[_kind(ctx), "mine"], row | {"me": ctx.entity_id})
 
 
-def _check_inherited(ctx: ApplyContext, result: Mapping[str, Any]) -> None:
-    """What people said of the same bytes until this moment is in the result: the items they said it in are closed."""
+def _said(ctx: ApplyContext, result: Mapping[str, Any]) -> dict[str, Any]:
+    """What people said of the same bytes until this moment: it is in the result, or that is void. Until the commit
+    nobody says more."""
     hold_documents(ctx.db, ctx.org_id, ctx.entity_id)
     said = _decisions(ctx.db, ctx.entity_id, ctx.org_id).get(result["schema"], {})
     if {**said, **result["locked_seen"]} != result["locked"]:
         raise Deferred("A person has just decided a value of the same bytes in another document.", delay=0.2)
+    return said
+
+
+def _let_stand(ctx: ApplyContext, original: str, schema: str, said: Mapping[str, Any]) -> None:
+    """The question that the original answers was asked last: what people said elsewhere since is said of it."""
+    about = {"org_id": ctx.org_id, "document_id": ctx.entity_id, "original": original, "schema": schema}
+    if stand_again(ctx.db, _kind(ctx), **about, locks=said, now=ctx.now):
+        ctx.db.execute(_TELL, {"the_id": original, "the_org": ctx.org_id, "locked": said})
 
 
 def _claim_invoice(ctx: ApplyContext, result: Mapping[str, Any], key: str) -> None:
@@ -256,7 +281,7 @@ def load_document(db: Database, entity_id: str, org_id: str) -> Mapping[str, obj
 
     `processed`: the result or the claim that stands for its key, or None; `earlier_twin`: whether its run has the same
     bytes before it, and they are not done; `read_before`: key of a reading of the same bytes, or None;
-    `original_locked`, `original_schema` and `reading_of_hit`: of the document that has the result; `decided`: what
+    `original_schema` and `reading_of_hit`: of the document that has the result; `decided`: what
     people decided in other documents of the same bytes, by schema.
     """
     if not is_id(entity_id):
@@ -276,7 +301,6 @@ def load_document(db: Database, entity_id: str, org_id: str) -> Mapping[str, obj
         "processed": None if row.before_id is None else before,
         "earlier_twin": bool(row.earlier_twin),
         "read_before": row.reading_key or row.read_before,
-        "original_locked": row.original_locked or {},
         "original_schema": row.original_schema,
         "decided": _decisions(db, entity_id, org_id) if row.decided_elsewhere else {},
         "reading_of_hit": row.reading_of_hit,

@@ -27,7 +27,8 @@ def save_step(work: DocumentWork) -> StepType:
         path = await work.path_of(key)
         schema_found = document["original_schema"] if hit else extracted(results)["schema"]
         locked = {
-            **(_inherited(document, schema_found, hit=bool(hit)) if work.preserve_locked else {}),
+            # What people decided of the same bytes, under the same schema: however it comes again, that stands.
+            **(document["decided"].get(schema_found, {}) if work.preserve_locked else {}),
             **document["locked"],
         }
         facts = facts_of(document, duplicate_of=hit, locked=locked)
@@ -49,7 +50,7 @@ def save_step(work: DocumentWork) -> StepType:
             "outputs": saved["outputs"],
             "locked": locked,
             "locked_seen": document["locked"],
-            "inherits": work.preserve_locked and hit is None,
+            "inherits": work.preserve_locked,
             "invoice": mine,
             "earlier": None if earlier is None else earlier[0],
             "review": None if saved["review"] is None else saved["review"] | asked_of(policy),
@@ -59,11 +60,6 @@ def save_step(work: DocumentWork) -> StepType:
         }
 
     return declared(save, StepType)
-
-
-def _inherited(document: Mapping[str, Any], schema: str | None, *, hit: bool) -> dict[str, Any]:
-    """What people decided of the same bytes, under the same schema: however it comes to be read anew, that stands."""
-    return {**document["decided"].get(schema, {}), **(document["original_locked"] if hit else {})}
 
 
 def asked_of(policy: ReviewPolicy) -> dict[str, object]:

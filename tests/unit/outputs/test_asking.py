@@ -272,6 +272,22 @@ def test_each_document_counts_once_by_its_newest_result(tmp_path: Path) -> None:
     assert (export.count(), export.left_out()) == (2, 3)
 
 
+def test_the_result_whose_question_was_asked_last_counts(tmp_path: Path) -> None:
+    """Settings that are taken back make a copy of what was read under them: that result is what holds again."""
+    settings = OutputSettings(root=tmp_path)
+    came = [("a1", None), ("a2", None), ("a3", "a1"), ("a4", "a2"), ("a5", "a1")]
+    for day, (name, of) in enumerate(came):
+        at, status = CAME_IN + timedelta(days=day), "duplicate" if of else "completed"
+        write(extraction(INVOICE), Facts(id=name, status=status, duplicate_of=of, created_at=at), settings, at)
+        with Outputs(settings) as outputs:
+            rows = outputs.ask("SELECT id FROM documents WHERE current").rows
+        assert rows == ((of or name,),), name
+    # At the same moment the later id is the later document.
+    write(extraction(INVOICE), Facts(id="a6", created_at=at), settings, at)
+    with Outputs(settings) as outputs:
+        assert one(outputs, "SELECT id FROM invoices") == "a6"
+
+
 def test_a_copy_stands_for_a_result_that_lies_elsewhere(tmp_path: Path) -> None:
     """Processed before into another folder, all that is in this one are copies."""
     settings = OutputSettings(root=tmp_path)

@@ -10,7 +10,7 @@ from docmill.extraction.locking import with_locked
 from docmill.extraction.result import Extraction, FieldValue, Reader
 from docmill.model.review import FieldState
 from docmill.review.fields import FieldRow, found_in
-from docmill.review.merging import agrees, locks_of, merged, with_locks
+from docmill.review.merging import agrees, locks_of, merged, said_since, with_locks
 from docmill.testing.plans import profile
 
 names = st.sampled_from(["number", "total", "due"])
@@ -83,3 +83,24 @@ def test_locks_that_a_duplicate_brings_along_are_locked_in_its_item(
     locks = {**locked, **({"lines": rows} if rows else {})}
     found = with_locks(found_in(read(fields, lines), None).rows, locks)
     assert locks_of(found) == locks
+
+
+@given(scalars, tables, scalars, tables, scalars, tables)
+@profile(100)
+def test_what_was_said_elsewhere_since_is_said_beside_what_was_read(
+    fields: dict[str, str],
+    lines: list[dict[str, str]],
+    before: dict[str, str],
+    rows_before: list[dict[str, str]],
+    since: dict[str, str],
+    rows_since: list[dict[str, str]],
+) -> None:
+    found = found_in(read(fields, lines), None).rows
+    held = with_locks(found, {**before, **({"lines": rows_before} if rows_before else {})})
+    locks = {**since, **({"lines": rows_since} if rows_since else {})}
+    after = said_since(held, locks)
+    assert locks_of(after) == {**locks_of(held), **locks}
+    assert [row.position for row in after] == list(range(len(after)))
+    assert said_since(after, locks) == after
+    read_as = {row.path: row.extracted for row in after if row.row_index is None and row.extracted is not None}
+    assert read_as == fields
