@@ -79,12 +79,16 @@ def test_results_tell_where_their_review_stands_at_this_moment(desk: Mill) -> No
     assert stand() == {first: "pending", second: "pending"}
     assert desk("review", "claim", first).code == desk("review", "claim", second).code == 0
     assert desk("review", "reject", first, "--reason", "not ours").code == 0
-    assert exported() == [(first, "rejected"), (second, "in_review")]
+    # What was rejected is no result any more, and there for whoever asks.
+    assert exported() == [(second, "in_review")]
+    assert exported("--review", "rejected") == [(first, "rejected")]
+    assert exported("--all") == [(first, "rejected"), (second, "in_review")]
     assert exported("--review", "approved,corrected") == []
     assert desk("review", "approve", second).code == 0
     assert set(exported("--items", "--review", "approved,corrected")) == {(second, "approved")}
     # A folder that is named is the same folder: what the database knows of its documents is told as well.
-    assert stand("--from", str(desk.folder / "home" / "outputs")) == {first: "rejected", second: "approved"}
+    assert stand("--from", str(desk.folder / "home" / "outputs")) == {second: "approved"}
+    assert stand("--all") == {first: "rejected", second: "approved"}
     wrong = desk("export", "--review", "aproved", "--out", "a.csv", "--json")
     assert (wrong.code, wrong.error["code"]) == (2, "invalid_input")
 

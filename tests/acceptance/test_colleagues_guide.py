@@ -26,11 +26,11 @@ def commands() -> Iterator[list[str]]:
 class Reader:
     """Somebody who follows the guide: what is printed there as an example, they replace by what they got."""
 
-    def __init__(self, mill: Mill, address: str) -> None:
+    def __init__(self, mill: Mill, address: str, browser: httpx.Client) -> None:
         self._mill = mill
         self._names = {"$API": f"{address}/api/v1"}
         self._invitation = ""
-        self._browser = httpx.Client(timeout=PATIENCE)
+        self._browser = browser
         self.answers: list[tuple[str, Answer | httpx.Response]] = []
 
     def types(self, words: list[str]) -> None:
@@ -80,9 +80,9 @@ class Reader:
 def test_a_colleague_comes_in_and_reviews_as_the_guide_says(bare: Mill) -> None:
     mill = bare.having(DOCMILL_PLUGINS="")
     invoice_pdf(2).write(mill.folder / "inbox")
-    with mill.started("up", "--port", "0", "--json") as running:
+    with mill.started("up", "--port", "0", "--json") as running, httpx.Client(timeout=PATIENCE) as browser:
         running.says('"ready"')
-        reader = Reader(mill, json.loads(running.out.splitlines()[0])["address"])
+        reader = Reader(mill, json.loads(running.out.splitlines()[0])["address"], browser)
         for words in commands():
             reader.types(words)
     told = dict(reader.answers)

@@ -124,7 +124,7 @@ def test_a_job_tells_its_batch_its_model_its_children_and_their_parent(world: Wo
     (child,) = view.children
     assert (child.undoes, child.status) == (True, JobStatus.PENDING)
     assert jobs.get(child.id).parent_job_id == job_id
-    assert [step.model for step in view.steps] == ["last", None, None]
+    assert [step.model for step in view.steps] == ["local:last", None, None]
 
 
 def test_the_chain_of_events_is_verified(world: World, jobs: Jobs) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from datetime import timedelta
-from threading import Barrier
+from threading import Barrier, get_ident
 from typing import Any
 
 import pytest
@@ -46,11 +46,13 @@ def test_twenty_reviewers_at_once_claim_every_item_once_and_lose_none(desk: Desk
 
 @contextmanager
 def overheard(database: Database) -> Iterator[list[str]]:
-    """The statements of services, in lower case."""
+    """The statements of services that this thread calls, in lower case; workers have threads of their own."""
     heard: list[str] = []
+    here = get_ident()
 
     def hear(_connection: object, _cursor: object, statement: str, *_: object) -> None:
-        heard.append(statement.lower())
+        if get_ident() == here:
+            heard.append(statement.lower())
 
     event.listen(database.engine, "before_cursor_execute", hear)
     try:
