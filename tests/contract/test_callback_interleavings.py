@@ -66,7 +66,7 @@ class Play(NamedTuple):
         with world.database.write() as connection:
             connection.execute(delete(stored_callbacks))
         for store in (self.scene.left, self.scene.right):
-            store.forget()
+            store.known.forget()
         self.scene.left.commit(Batch(submissions=[world.new_job(PLANS[self.plan], id=JOB)]))
         self.scene.right.commit(Batch(claims=[QueueClaim(queue="external", limit=1)], worker=BOB))
         if self.waits:

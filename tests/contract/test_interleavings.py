@@ -118,8 +118,8 @@ def busy(scene: Setting) -> None:
     """Something to be done by everybody: ready, running twice, lost with its worker, waiting for an answer."""
     world, left, right = scene.world, scene.left, scene.right
     world.clear()
-    left.forget()
-    right.forget()
+    left.known.forget()
+    right.known.forget()
     left.commit(Batch(submissions=[world.new_job(PLAN, id=JOB)]))
     right.commit(Batch(claims=[QueueClaim(queue="human", limit=1)], worker=BOB))
     positions = PLAN.positions

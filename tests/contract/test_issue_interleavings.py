@@ -98,7 +98,7 @@ def prepare(scene: Setting) -> None:
     with world.database.write() as connection:
         connection.execute(delete(table))
     for store in (scene.left, scene.right):
-        store.forget()
+        store.known.forget()
     claims = [QueueClaim(queue="human", limit=1), QueueClaim(queue="system", limit=1)]
     scene.left.commit(Batch(submissions=[world.new_job(PLAN, id=JOB)]))
     scene.left.commit(Batch(claims=claims, worker=BOB))

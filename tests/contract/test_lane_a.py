@@ -10,6 +10,7 @@ from docmill.engine.batch import Part, Report, StepRun
 from docmill.engine.bell import open_bell
 from docmill.engine.events import Completed
 from docmill.engine.inflight import Inflight
+from docmill.engine.known import KnownJobs
 from docmill.engine.lane_a import Item, LaneA
 from docmill.engine.lease import Lease, monotonic
 from docmill.engine.pools import Slots
@@ -29,6 +30,7 @@ def lane_of(world: World, *running: StepRun) -> Iterator[LaneA]:
     lane = LaneA(
         world.database,
         world.plans,
+        KnownJobs(),
         lease=held,
         slots=Slots([]),
         inflight=inflight,

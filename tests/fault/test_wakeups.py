@@ -8,6 +8,7 @@ from docmill.engine import failpoints, lane_a
 from docmill.engine.batch import Batch, QueueClaim, Report, StepRun
 from docmill.engine.events import Completed
 from docmill.engine.inflight import Inflight
+from docmill.engine.known import KnownJobs
 from docmill.engine.lane_a import LaneA
 from docmill.engine.lease import Lease, monotonic
 from docmill.engine.pools import PoolSettings, Slots
@@ -67,6 +68,7 @@ def test_a_ring_heard_during_a_claim_is_not_forgotten_with_it(
         lane = LaneA(
             fleet.database,
             PlanSource(),
+            KnownJobs(),
             lease=lease,
             slots=Slots([PoolSettings(name="rule")]),
             inflight=Inflight(on_lost=lambda keys: None),

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from docmill.db.database import Database, is_collision, is_transient, stood_idle
 from docmill.engine.failpoints import FailpointRaised
+from docmill.engine.known import KnownJobs
 from docmill.engine.store import PlanSource, Store
 from docmill.model.errors import DatabaseUnavailable
 
@@ -24,9 +25,10 @@ class _GivenUp(BaseException):
 class StoreThread:
     """Runs transactions on one connection, opening a new one and trying again when the database fails it."""
 
-    def __init__(self, name: str, database: Database, plans: PlanSource) -> None:
+    def __init__(self, name: str, database: Database, plans: PlanSource, known: KnownJobs | None = None) -> None:
         self._database = database
         self._plans = plans
+        self._known = known
         self._store: Store | None = None
         self._wake = Condition()
         """Guards what other threads hand in; told when there is something."""
@@ -72,7 +74,7 @@ class StoreThread:
     def store(self) -> Store:
         """The store, connected."""
         if self._store is None:
-            self._store = Store(self._database.session(), self._plans)
+            self._store = Store(self._database.session(), self._plans, self._known)
         return self._store
 
     def persist(self, work: Callable[[Store], T]) -> tuple[T, bool]:

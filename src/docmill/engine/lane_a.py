@@ -18,6 +18,7 @@ from docmill.engine.bell import CONTROL, Bell
 from docmill.engine.events import Checkpointed, Completed, Failed, Released, Suspended
 from docmill.engine.failpoints import failpoint
 from docmill.engine.inflight import Inflight
+from docmill.engine.known import KnownJobs
 from docmill.engine.lane import StoreThread
 from docmill.engine.lease import Lease
 from docmill.engine.pools import Reservation, Slots
@@ -54,6 +55,7 @@ class LaneA(StoreThread):
         self,
         database: Database,
         plans: PlanSource,
+        known: KnownJobs,
         *,
         lease: Lease,
         slots: Slots,
@@ -61,7 +63,7 @@ class LaneA(StoreThread):
         bell: Bell,
         on_started: Callable[[Sequence[StepRun]], None],
     ) -> None:
-        super().__init__("lane-a", database, plans)
+        super().__init__("lane-a", database, plans, known)
         self._lease = lease
         self._slots = slots
         self._inflight = inflight

@@ -21,6 +21,7 @@ from docmill.engine.events import Completed
 from docmill.engine.failpoints import failpoint
 from docmill.engine.follow_ups import Wanted, newest_template, resolve_follow_ups
 from docmill.engine.issues import NewIssue
+from docmill.engine.known import KnownJobs
 from docmill.engine.lane import StoreThread
 from docmill.engine.lease import Lease
 from docmill.engine.pools import Reservation, Slots
@@ -59,12 +60,13 @@ class LaneB(StoreThread):
         self,
         database: Database,
         plans: PlanSource,
+        known: KnownJobs,
         *,
         lease: Lease,
         slots: Slots,
         on_outcome: Callable[[Outcome, bool], None],
     ) -> None:
-        super().__init__("lane-b", database, plans)
+        super().__init__("lane-b", database, plans, known)
         self._lease = lease
         self._slots = slots
         self._on_outcome = on_outcome
@@ -150,7 +152,7 @@ class LaneB(StoreThread):
                 accepted = transaction.fold(reports)
                 outcome = transaction.finish(complete, accepted)
                 failpoint("commit.inside")
-            store.remember(transaction.known())
+            store.remember(transaction)
             failpoint("commit.after")
         except BaseException:
             reservation.undo()

@@ -3,21 +3,20 @@
 Lanes, sweeper and services share this door; `transaction` does the work behind it.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from sqlalchemy import Connection
 
 from docmill.db.database import Session
 from docmill.engine.batch import Batch, Outcome
 from docmill.engine.failpoints import failpoint
-from docmill.engine.locked import KnownJob
+from docmill.engine.known import KnownJobs
 from docmill.engine.sql.rows import HotSql
 from docmill.engine.transaction import Transaction
 from docmill.model.errors import NotFound
 from docmill.templates.document import plan_from_document
 from docmill.templates.plan import Plan
 
-_CACHE_SIZE = 20_000
 Also = Callable[[Connection, Outcome], None]
 """What somebody else writes in the transaction of a commit, told what that does."""
 
@@ -41,13 +40,16 @@ class PlanSource:
 
 
 class Store:
-    """Transactions on jobs over one session. Each thread has its own."""
+    """Transactions on jobs over one session. Each thread has its own.
 
-    def __init__(self, session: Session, plans: PlanSource) -> None:
+    What it commits is remembered in `known`; whoever changes a job now and then remembers nothing.
+    """
+
+    def __init__(self, session: Session, plans: PlanSource, known: KnownJobs | None = None) -> None:
         self.session = session
         self.plans = plans
         self.sql = hot_sql(session)
-        self._known: dict[str, KnownJob] = {}
+        self.known = KnownJobs(0) if known is None else known
 
     def commit(self, batch: Batch, also: Also | None = None) -> Outcome:
         """Do the whole batch in one transaction; `also` at its end, which costs a few more ways to the server.
@@ -64,27 +66,17 @@ class Store:
                 outcome = transaction.run(batch)
                 also(connection, outcome)
                 failpoint("commit.inside")
-        self.remember(transaction.known())
+        self.remember(transaction)
         failpoint("commit.after")
         return outcome
 
     def begin(self) -> Transaction:
         """The work of a transaction that the caller has opened and will commit (lane B, around its processors)."""
-        return Transaction(self.sql, self.plans, self._known)
+        return Transaction(self.sql, self.plans, self.known)
 
-    def remember(self, jobs: Iterable[KnownJob]) -> None:
-        """Keep the committed state of these jobs, so that their steps need not be read again."""
-        if len(self._known) > _CACHE_SIZE:
-            self._known.clear()
-        for job in jobs:
-            if job.state.status.finished:
-                self._known.pop(job.head.id, None)
-            else:
-                self._known[job.head.id] = job
-
-    def forget(self) -> None:
-        """Drop what is remembered: after an error it is unclear what was committed."""
-        self._known.clear()
+    def remember(self, transaction: Transaction) -> None:
+        """Keep the jobs of a transaction that is committed, so that their steps need not be read again."""
+        self.known.remember(transaction.known())
 
 
 def hot_sql(session: Session) -> HotSql:

@@ -16,6 +16,7 @@ from docmill.engine.events import Claimed, Suspended
 from docmill.engine.failpoints import failpoint
 from docmill.engine.follow_ups import kept_follow_ups
 from docmill.engine.issues import NewIssue, write_issues
+from docmill.engine.known import KnownJobs
 from docmill.engine.locked import KnownJob, LockedJob, queue_of
 from docmill.engine.resubmission import check_same
 from docmill.engine.rooms import Rooms, in_turn
@@ -46,7 +47,7 @@ class Plans(Protocol):
 class Transaction:
     """The work of one commit, inside the transaction that the store opened."""
 
-    def __init__(self, sql: HotSql, plans: Plans, known: Mapping[str, KnownJob]) -> None:
+    def __init__(self, sql: HotSql, plans: Plans, known: KnownJobs) -> None:
         self._sql = sql
         self._plans = plans
         self._cache = known

@@ -19,6 +19,7 @@ from docmill.engine.children import Children, ChildSettings
 from docmill.engine.chores import Chore, Chores
 from docmill.engine.failpoints import failpoint
 from docmill.engine.inflight import Inflight
+from docmill.engine.known import KnownJobs
 from docmill.engine.lane import StoreThread
 from docmill.engine.lane_a import LaneA
 from docmill.engine.lane_b import LaneB
@@ -171,7 +172,7 @@ class Worker:
             return
         settings, slots = self._settings, self._slots
         database = self._database.as_engine()
-        plans = PlanSource()
+        plans, known = PlanSource(), KnownJobs()
         lease = Lease(settings.lease.duration)
         lock = WorkerLock(settings.run_dir)
         bell = open_bell(database, settings.run_dir)
@@ -193,8 +194,10 @@ class Worker:
             tokens=Tokens(await asyncio.to_thread(self._secret)),
             models=self._models,
         )
-        lane_a = LaneA(database, plans, lease=lease, slots=slots, inflight=inflight, bell=bell, on_started=runner.start)
-        lane_b = LaneB(database, plans, lease=lease, slots=slots, on_outcome=lane_a.take_over)
+        lane_a = LaneA(
+            database, plans, known, lease=lease, slots=slots, inflight=inflight, bell=bell, on_started=runner.start
+        )
+        lane_b = LaneB(database, plans, known, lease=lease, slots=slots, on_outcome=lane_a.take_over)
         runner.lane_a, runner.lane_b = lane_a, lane_b
 
         def on_new_id(worker_id: str) -> None:

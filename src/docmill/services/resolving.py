@@ -116,7 +116,6 @@ class Resolver:
             before = {"status": issue.status, "assigned_to": issue.assigned_to}
             self._also(connection, before, {"status": IssueStatus.RESOLVED, **self._resolution, "note": self._note})
             failpoint("commit.inside")
-        store.remember(transaction.known())
         failpoint("resolve.stored")
         return outcome
 

@@ -104,8 +104,6 @@ class Decisions(ReviewBase):
             after = {"status": status.value} | ({"reason": wish.reason} if wish.reason else {})
             verb = "reject" if status is ReviewStatus.REJECTED else "approve"
             self._record(connection, wish.principal, verb, item.id, now, {"status": item.status}, after)
-        if outcome is not None:
-            store.remember(transaction.known())
         return outcome, [job.id for job in new_jobs]
 
     def _status(self, connection: Connection, item: Row[Any], wish: _Wish) -> ReviewStatus:

@@ -210,7 +210,6 @@ class Uploads(OrgService):
                     audit.record(
                         connection, by, "document.upload", (DOCUMENT, record.id), None, told | order.metadata, now=now
                     )
-            store.remember(transaction.known())
             return outcome
 
         return self._stores.work(work, again=work)

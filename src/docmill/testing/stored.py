@@ -10,6 +10,7 @@ from docmill.db.tables.workers import WorkerStatus
 from docmill.engine.batch import Batch, Outcome, QueueClaim, StepRun
 from docmill.engine.batch import Report as StoredReport
 from docmill.engine.events import Cancelled, Claimed, Freed, Rerun
+from docmill.engine.known import KnownJobs
 from docmill.engine.locked import SUSPECT
 from docmill.engine.state import JobState
 from docmill.engine.store import Store
@@ -37,7 +38,7 @@ class StoreSystem:
         self._sweeper = "sweeper"
         world.register_workers(*self._workers)
         sessions = (world.store.session, world.other.session)
-        self._stores = [timed(Store(session, world.plans), self.clock) for session in sessions]
+        self._stores = [timed(Store(session, world.plans, KnownJobs()), self.clock) for session in sessions]
         self._turn = 0
         self._jobs: dict[str, str] = {}
         self._states: dict[str, JobState] | None = None

@@ -18,6 +18,7 @@ from docmill.db.tables.workers import WorkerStatus
 from docmill.engine.batch import Batch, NewJob, Outcome, QueueClaim, Report, StepRun
 from docmill.engine.chain import verify_chain
 from docmill.engine.events import Completed, Event
+from docmill.engine.known import KnownJobs
 from docmill.engine.sql.rows import Beginning, HotSql
 from docmill.engine.state import JobState, StepState
 from docmill.engine.store import PlanSource, Store
@@ -112,7 +113,7 @@ class World:
 
     def new_store(self) -> Store:
         """Another store on a connection of its own: another process, as far as the database can tell."""
-        self._stores.append(Store(self.database.as_engine().session(), self.plans))
+        self._stores.append(Store(self.database.as_engine().session(), self.plans, KnownJobs()))
         return self._stores[-1]
 
     def close(self) -> None:
