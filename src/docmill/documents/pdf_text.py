@@ -28,6 +28,12 @@ _ENOUGH = 2000
 
 RawWord = tuple[str, float, float, float, float, float, float]
 
+_TORN = re.compile(r"\r\n\S{1,3}(?=\r\n)")
+_TORN_SHARE = 0.4
+_SAME_LINE = 0.1
+_APART = 0.12
+"""Of the height of a word: how much lower another may stand that goes on with it, and how far behind it."""
+
 _SAMPLE = 16
 """Words that are asked for their direction, and characters for whether the font knows them."""
 
@@ -90,6 +96,15 @@ class TextLayer:
 
     def words(self) -> Iterator[RawWord]:
         """Text, left, bottom, right, top of every word, and where its first character stands on its line."""
+        return _mended(self._words()) if self._torn() else self._words()
+
+    def _torn(self) -> bool:
+        """Whether PDFium breaks the line behind most characters: where little stands on a page, it may take lines for
+        columns, as on invoices that a browser printed."""
+        breaks = self.text.count("\r\n")
+        return breaks > 4 and len(_TORN.findall(self.text)) > _TORN_SHARE * breaks
+
+    def _words(self) -> Iterator[RawWord]:
         box, origin = pdfium.FPDFText_GetLooseCharBox, pdfium.FPDFText_GetCharOrigin
         raw, rect, x, y = self._raw, self._rect, self._x, self._y
         rect_ref, x_ref, y_ref = ctypes.byref(rect), ctypes.byref(x), ctypes.byref(y)
@@ -121,6 +136,26 @@ class TextLayer:
                     return index
                 low = self._rect.bottom
         return end - 1
+
+
+def _mended(words: Iterator[RawWord]) -> Iterator[RawWord]:
+    """Words with their pieces joined: those that stand one right behind the other on a line."""
+    before: RawWord | None = None
+    for word in words:
+        if before is None:
+            before = word
+            continue
+        text, left, bottom, right, top, x, y = before
+        height = top - bottom
+        on_line = abs(word[6] - y) <= _SAME_LINE * height
+        if on_line and -height < word[1] - right <= _APART * height and word[1] > left:
+            lowest, highest = min(bottom, word[2]), max(top, word[4])
+            before = (text + word[0], left, lowest, max(right, word[3]), highest, x, y)
+        else:
+            yield before
+            before = word
+    if before is not None:
+        yield before
 
 
 def place(

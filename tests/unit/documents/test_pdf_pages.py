@@ -120,6 +120,26 @@ def test_a_logo_beside_text_is_no_reason_for_ocr(stored: Store) -> None:
     assert not outline(stored(bytes(pdf.output())), LIMITS).needs_ocr
 
 
+def letter_by_letter(*lines: tuple[float, float, str]) -> bytes:
+    """Each letter set by itself and no space among them, as browsers print. Where the lines are short and close, PDFium
+    takes them for columns and breaks the line behind every letter."""
+    pdf = pdf_page()
+    for x, y, text in lines:
+        for letter in text:
+            if letter != " ":
+                pdf.text(x, y, letter)
+            x += pdf.get_string_width(letter)
+    return bytes(pdf.output())
+
+
+def test_letters_that_a_browser_set_one_by_one_are_words(stored: Store) -> None:
+    written = ["Rechnung", "Maler Hofer", "Gartenweg 2", "Nummer: 2026-14", "Netto 1.000,00", "Summe 1.190,00 EUR"]
+    lines = [(57.0, 80.0 + 13 * row, text) for row, text in enumerate(written)]
+    page = page_of(stored(letter_by_letter(*lines, (500.0, 80.0, "Kopie"))))
+    assert texts(page) == ["Rechnung", "Kopie", *written[1:]]
+    assert [word.text for word in page.lines[4].words] == ["Nummer:", "2026-14"]
+
+
 def test_text_in_a_font_without_a_table_of_its_characters_needs_ocr(stored: Store) -> None:
     """The codes of such a font mean glyphs; what they give as text is signs of no alphabet."""
 
