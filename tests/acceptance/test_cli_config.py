@@ -117,3 +117,14 @@ def test_mistakes_that_show_only_later_are_listed_with_the_others_each_with_its_
     ):
         assert f"docmill.yaml:{line}: {part}: " in told
     assert "quote that" in told
+
+
+def test_a_model_that_cannot_be_asked_from_here_is_noted_and_no_mistake(bare: Mill) -> None:
+    bare.write("docmill.yaml", "ai: {model: 'google:gemini-2.5-flash'}\n")
+    without_key = bare.having(GOOGLE_API_KEY="", GEMINI_API_KEY="")
+    answer = without_key("config", "check")
+    assert answer.code == 0
+    assert "note: ai.model: " in answer.err
+    assert "GEMINI_API_KEY" in answer.err
+    assert len(without_key("config", "check", "--json").data["notes"]) == 1
+    assert bare.having(GEMINI_API_KEY="secret")("config", "check", "--json").data["notes"] == []

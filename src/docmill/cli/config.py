@@ -50,12 +50,15 @@ def check(file: File = None, /, *, json: Json = False) -> int:
     place = config_file()
     source = str(place) if place.is_file() else None
     strange = unknown_variables()
+    unready = [] if settings is None else list(_unready(settings))
     if json:
         found = {"file": source, "schemas": list(schemas), "mistakes": list(mistakes), "unknown_variables": strange}
-        print_json({"ok": not mistakes, **found})
+        print_json({"ok": not mistakes, **found, "notes": unready})
         return EXIT_FAILED if mistakes else 0
     for mistake in mistakes:
         print(mistake)
+    for each in unready:
+        print(f"note: {each}", file=sys.stderr)
     for name in strange:
         print(f"note: {name} sets nothing; correct the name, or unset it.", file=sys.stderr)
     read = source or "DOCMILL_* and defaults"
@@ -84,8 +87,7 @@ def _strangers(settings: "Settings") -> Iterator[str]:
         yield f"plugins: {error.message}"
         return
     rules = model_rules(settings)
-    models = {"ai.model": settings.ai.model, **{f"ai.models.{name}": name for name in settings.ai.models}}
-    for place, name in models.items():
+    for place, name in _models(settings).items():
         try:
             target = rules.resolve(name)
         except DocmillError as error:
@@ -94,6 +96,25 @@ def _strangers(settings: "Settings") -> Iterator[str]:
         if target.provider not in known:
             listed = ", ".join(sorted(known))
             yield f"{place}: there is no provider {target.provider!r}. There are: {listed}; ai.providers adds others."
+
+
+def _models(settings: "Settings") -> dict[str, str]:
+    """Models that the settings name, by the place where they do."""
+    return {"ai.model": settings.ai.model, **{f"ai.models.{name}": name for name in settings.ai.models}}
+
+
+def _unready(settings: "Settings") -> Iterator[str]:
+    """Models that cannot be asked from here. No mistake: workers elsewhere may have the key, or the library."""
+    from docmill.bootstrap import askable
+    from docmill.model.errors import DocmillError, PermanentError
+
+    for place, name in _models(settings).items():
+        try:
+            askable(settings, name)
+        except PermanentError as error:
+            yield f"{place}: {error.message}"
+        except DocmillError:
+            pass  # Listed as a mistake.
 
 
 @app.command
