@@ -1,7 +1,7 @@
 """PDF files: opened, looked through, rendered. By PDFium, which runs no JavaScript here and follows no action."""
 
 import ctypes
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -12,8 +12,8 @@ import pypdfium2.raw as raw
 from docmill.documents.faults import DamagedFile, EncryptedPdf, NoSuchPage, TooManyPages, TooMuchText
 from docmill.documents.limits import Limits
 from docmill.documents.lines import join_lines
-from docmill.documents.pdf_sights import has_ink, has_written_on, look_through
-from docmill.documents.pdf_text import TextLayer, place
+from docmill.documents.pdf_sights import can_be_seen, has_ink, has_written_on, look_through
+from docmill.documents.pdf_text import RawWord, TextLayer, place
 from docmill.documents.reading import Page, TextSource
 
 _ENOUGH = 12
@@ -120,7 +120,11 @@ def _page(page: Any, number: int, limits: Limits, notes: list[str]) -> Page | No
             if seen.covered > _COVERS or (usable < _ENOUGH and hidden and (seen.covered or has_ink(page))):
                 return None
         turn = layer.direction() if usable else stored
-        words = place(layer.words(), box, turn)
+        written = list(layer.words())
+        shown = _shown(page, written, layer.pale) if layer.pale else written
+        if len(shown) < len(written):
+            notes.append(f"Page {number} has words that nobody can see, such as white on white; they are left out.")
+        words = place(shown, box, turn)
         if layer.cut:
             notes.append(f"Page {number} has more text than {limits.page_characters} characters; the rest is left out.")
     finally:
@@ -136,6 +140,14 @@ def _page(page: Any, number: int, limits: Limits, notes: list[str]) -> Page | No
         lines=join_lines(words, width, height),
         turned=(turn - stored) % 360,
     )
+
+
+def _shown(page: Any, words: Sequence[RawWord], pale: Collection[tuple[float, float]]) -> list[RawWord]:
+    """The words without those that a person does not see: what nobody saw, nobody has agreed to."""
+    faint = [word for word in words if word[5:] in pale]
+    seen = can_be_seen(page, [(left, bottom, right, top) for _, left, bottom, right, top, _, _ in faint])
+    hidden = {word[5:] for word, found in zip(faint, seen, strict=True) if not found}
+    return [word for word in words if word[5:] not in hidden]
 
 
 @contextmanager

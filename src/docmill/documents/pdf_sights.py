@@ -1,8 +1,9 @@
 """What there is to see on a PDF page besides its text: whether OCR would find anything there."""
 
 import ctypes
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import pypdfium2.raw as raw
 
@@ -11,6 +12,8 @@ _OBJECTS = 2000
 _DEPTH = 4
 _GLANCE = 400
 """Pixels of the longer side of the rendering that tells whether a page is blank."""
+_LOOK = 900
+"""The same where single words are looked for."""
 _EVEN = 24
 """Steps of grey that a blank page may differ by."""
 
@@ -71,19 +74,55 @@ def _count(item: Any, kind: int, seen: Sights, depth: int) -> bool:
 
 def has_ink(page: Any) -> bool:
     """Whether a small rendering of the page shows anything at all."""
+    picture = _greys(page, _GLANCE)
+    return picture is None or max(picture.grey) - min(picture.grey) >= _EVEN
+
+
+def can_be_seen(page: Any, boxes: Sequence[Sides]) -> list[bool]:
+    """Of places on the page, in its own coordinates, whether a person sees anything there: a word in white is seen on a
+    dark heading, and not on paper."""
+    picture = _greys(page, _LOOK)
+    return [picture is None or picture.differs(page, box) for box in boxes]
+
+
+class _Greys(NamedTuple):
+    """A page, rendered in shades of grey."""
+
+    across: int
+    down: int
+    stride: int
+    grey: bytes
+
+    def differs(self, page: Any, box: Sides) -> bool:
+        """Whether anything stands out within a box."""
+        corners = [self._pixel(page, x, y) for x in (box[0], box[2]) for y in (box[1], box[3])]
+        left, right = min(x for x, _ in corners), max(x for x, _ in corners)
+        top, bottom = min(y for _, y in corners), max(y for _, y in corners)
+        rows = [self.grey[row * self.stride + left : row * self.stride + right + 1] for row in range(top, bottom + 1)]
+        seen = b"".join(rows)
+        return bool(seen) and max(seen) - min(seen) >= _EVEN
+
+    def _pixel(self, page: Any, x: float, y: float) -> tuple[int, int]:
+        across, down = ctypes.c_int(), ctypes.c_int()
+        raw.FPDF_PageToDevice(page, 0, 0, self.across, self.down, 0, x, y, ctypes.byref(across), ctypes.byref(down))
+        return min(max(across.value, 0), self.across - 1), min(max(down.value, 0), self.down - 1)
+
+
+def _greys(page: Any, longest: int) -> _Greys | None:
+    """The page in so many pixels; None if there is no memory for them."""
     width, height = raw.FPDF_GetPageWidthF(page), raw.FPDF_GetPageHeightF(page)
-    scale = _GLANCE / max(width, height)
+    scale = longest / max(width, height)
     across, down = max(4, round(width * scale) // 4 * 4), max(1, round(height * scale))
     bitmap = raw.FPDFBitmap_CreateEx(across, down, raw.FPDFBitmap_Gray, None, 0)
     if not bitmap:
-        return True
+        return None
     try:
         raw.FPDFBitmap_FillRect(bitmap, 0, 0, across, down, 0xFFFFFFFF)
         raw.FPDF_RenderPageBitmap(bitmap, page, 0, 0, across, down, 0, raw.FPDF_ANNOT | raw.FPDF_GRAYSCALE)
-        grey = ctypes.string_at(raw.FPDFBitmap_GetBuffer(bitmap), raw.FPDFBitmap_GetStride(bitmap) * down)
+        stride = raw.FPDFBitmap_GetStride(bitmap)
+        return _Greys(across, down, stride, ctypes.string_at(raw.FPDFBitmap_GetBuffer(bitmap), stride * down))
     finally:
         raw.FPDFBitmap_Destroy(bitmap)
-    return max(grey) - min(grey) >= _EVEN
 
 
 def has_written_on(page: Any) -> bool:

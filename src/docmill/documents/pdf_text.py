@@ -6,7 +6,7 @@ A call into PDFium costs about a microsecond from here, so nothing is asked for 
 import ctypes
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from math import pi
 from typing import Any
 
@@ -28,6 +28,8 @@ _ENOUGH = 2000
 
 RawWord = tuple[str, float, float, float, float, float, float]
 
+_PALE, _CLEAR = 230, 25
+"""Of 255: how light each colour of a word is that is hardly seen on paper, and how little it covers."""
 _TORN = re.compile(r"\r\n\S{1,3}(?=\r\n)")
 _TORN_SHARE = 0.4
 _SAME_LINE = 0.1
@@ -48,6 +50,8 @@ class TextLayer:
         self.text = self._text(min(self.count, most)) if self.count else ""
         self._rect = pdfium.FS_RECTF()
         self._x, self._y = ctypes.c_double(), ctypes.c_double()
+        self.pale: set[tuple[float, float]] = set()
+        """Of the words that `words` has given: where those stand that are light as paper or let it shine through."""
 
     def close(self) -> None:
         if self._raw:
@@ -108,6 +112,8 @@ class TextLayer:
         box, origin = pdfium.FPDFText_GetLooseCharBox, pdfium.FPDFText_GetCharOrigin
         raw, rect, x, y = self._raw, self._rect, self._x, self._y
         rect_ref, x_ref, y_ref = ctypes.byref(rect), ctypes.byref(x), ctypes.byref(y)
+        fill, (red, green, blue, alpha) = pdfium.FPDFText_GetFillColor, (ctypes.c_uint() for _ in range(4))
+        fill_refs = [ctypes.byref(part) for part in (red, green, blue, alpha)]
         waiting = [match.span() for match in _WORD.finditer(self.text)]
         waiting.reverse()
         while waiting:
@@ -124,6 +130,10 @@ class TextLayer:
                 left, right = min(left, rect.left), max(right, rect.right)
                 bottom, top = min(bottom, rect.bottom), max(top, rect.top)
             origin(raw, start, x_ref, y_ref)
+            if fill(raw, start, *fill_refs) and (
+                (red.value >= _PALE and green.value >= _PALE and blue.value >= _PALE) or alpha.value <= _CLEAR
+            ):
+                self.pale.add((x.value, y.value))
             yield self.text[start:end].translate(_HYPHENS), left, bottom, right, top, x.value, y.value
 
     def _break(self, start: int, end: int) -> int:
@@ -159,7 +169,7 @@ def _mended(words: Iterator[RawWord]) -> Iterator[RawWord]:
 
 
 def place(
-    words: Iterator[RawWord],
+    words: Iterable[RawWord],
     box: tuple[float, float, float, float],
     turn: int,
 ) -> list[PlacedWord]:

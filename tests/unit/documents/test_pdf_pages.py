@@ -140,6 +140,28 @@ def test_letters_that_a_browser_set_one_by_one_are_words(stored: Store) -> None:
     assert [word.text for word in page.lines[4].words] == ["Nummer:", "2026-14"]
 
 
+@pytest.mark.parametrize("degrees", [0, 90])
+def test_words_that_nobody_can_see_are_left_out_with_a_note(stored: Store, degrees: int) -> None:
+    pdf = pdf_page()
+    pdf.text(57, 80, "Invoice number 2026-14")
+    pdf.set_fill_color(20, 30, 60)
+    pdf.rect(50, 190, 400, 20, style="F")
+    pdf.set_text_color(255, 255, 255)
+    pdf.text(57, 110, "Invoice number HACK-1")
+    pdf.text(57, 205, "Description Amount")
+    pdf.set_text_color(170, 170, 170)
+    pdf.text(57, 240, "Thank you")
+
+    def rotate(opened: Any) -> None:
+        opened.pages[0].Rotate = degrees
+
+    found = outline(stored(edited(bytes(pdf.output()), rotate)), LIMITS)
+    assert sorted(word.text for word in found.pages[0].words) == sorted(
+        ["Invoice", "number", "2026-14", "Description", "Amount", "Thank", "you"]
+    )
+    assert found.notes == ("Page 1 has words that nobody can see, such as white on white; they are left out.",)
+
+
 def test_text_in_a_font_without_a_table_of_its_characters_needs_ocr(stored: Store) -> None:
     """The codes of such a font mean glyphs; what they give as text is signs of no alphabet."""
 
