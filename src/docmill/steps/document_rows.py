@@ -58,13 +58,15 @@ _REWRITTEN = (
 )
 _TELL = update(documents).where(*_OWN).values(locked=bindparam("locked"))
 _LOCKED = select(documents.c.locked).where(*_OWN)
-_KEY = select(*(documents.c[name] for name in ASKED)).where(*_OWN)
 
 _CHANGING = ("document_id", "job_id", "extraction_key", "created_at", "completed_at", "expires_at")
 
 
 def _upserting(insert: Any, where: Any) -> Any:
-    new = insert(processed_documents).values({name: bindparam(name) for name in (*KEY, *_CHANGING)})
+    """The row of the document's key, taken from the document itself."""
+    given = (bindparam(name, type_=_CACHE[name].type).label(name) for name in _CHANGING)
+    row = select(*(documents.c[name] for name in ASKED), *given).where(*_OWN)
+    new = insert(processed_documents).from_select([*KEY, *_CHANGING], row)
     changed = {name: new.excluded[name] for name in _CHANGING}
     # SQLAlchemy forgets the number of rows of an INSERT unless told to keep it.
     upsert = new.on_conflict_do_update(index_elements=list(KEY), set_=changed, where=where)
@@ -155,6 +157,7 @@ def claim(ctx: ApplyContext, result: Mapping[str, Any]) -> None:
     stale = result.get("stale")
     row = _cache_row(ctx, extraction_key=None, completed_at=None, expires_at=None)
     given = {"stale": stale} if stale else {"me": ctx.entity_id, "now": ctx.now}
+    # The document is there: its status was written a moment ago.
     if not ctx.db.execute(_UPSERTS[_kind(ctx), "stale" if stale else "free"], row | given).rowcount:
         # A twin was quicker between the look and now: look again.
         raise Deferred("The same bytes are being processed for another document.", delay=0.2)
@@ -262,9 +265,8 @@ def _move(ctx: ApplyContext, statement: Any, values: Mapping[str, Any]) -> None:
 
 def _cache_row(ctx: ApplyContext, **values: object) -> dict[str, object]:
     """The row of the document's key, written by its job."""
-    asked = ctx.db.execute(_KEY, {"the_id": ctx.entity_id, "the_org": ctx.org_id}).one()
-    key = dict(zip(KEY, asked, strict=True))
-    return {**key, "document_id": ctx.entity_id, "job_id": ctx.job_id, "created_at": ctx.now, **values}
+    mine = {"the_id": ctx.entity_id, "the_org": ctx.org_id}
+    return {**mine, "document_id": ctx.entity_id, "job_id": ctx.job_id, "created_at": ctx.now, **values}
 
 
 def _later(now: datetime, seconds: float | None) -> datetime | None:
