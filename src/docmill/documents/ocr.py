@@ -6,6 +6,7 @@ RapidOCR's models with one thread each, loaded once per process at first use: tw
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
+from math import radians, tan
 from typing import Any
 
 import cv2
@@ -13,6 +14,7 @@ import numpy as np
 
 from docmill.documents.reading import Box, Line, Word
 from docmill.documents.recognition import Character, ReadLine, Recogniser
+from docmill.documents.skew import skew_of
 
 _SMALLEST = 8
 """Pixels of a side below which nothing can be read."""
@@ -31,6 +33,8 @@ UNCLIP = 1.9
 """How far the detected pieces are widened; RapidOCR's 1.6 cuts off points and colons at the ends of lines."""
 _TALL = 1.5
 """Height over width from which on a piece of text runs up or down the page."""
+_SLOPING = 3.0
+"""Width over height from which on the slope of a piece says something about the page."""
 _SIDEWAYS = 0.6
 """Share (by length) of such pieces from which on the page lies on its side."""
 _TRIED = 6
@@ -54,6 +58,8 @@ class Recognised:
 
     lines: tuple[Line, ...]
     turned: int
+    skew: float = 0.0
+    """Degrees by which lines still sink to the right."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +107,7 @@ def recognise(picture: Any) -> Recognised:
         turned = (turned + 180) % 360
         page = _Page(_turn(pixels, turned))
         page.read()
-    return Recognised(lines=page.lines(), turned=turned)
+    return Recognised(lines=page.lines(), turned=turned, skew=page.skew())
 
 
 def _turn(pixels: Any, degrees: int) -> Any:
@@ -162,6 +168,12 @@ class _Page:
         # Turned clockwise by a quarter, the lower left corner comes to be the upper left one.
         return quad[[3, 0, 1, 2]] if self._tall[index] else quad
 
+    def skew(self) -> float:
+        """By how much the page lies askew, told by the pieces that are wide enough to have a slope."""
+        wide = self._across >= _SLOPING * self._down
+        run, drop = (self._quads[wide, 1] + self._quads[wide, 2] - self._quads[wide, 0] - self._quads[wide, 3]).T
+        return skew_of(zip(np.degrees(np.arctan2(drop, run)).tolist(), self._across[wide].tolist(), strict=True))
+
     def lines(self) -> tuple[Line, ...]:
         """The recognised lines with a box for every word, from top to bottom and left to right."""
         found = []
@@ -169,7 +181,7 @@ class _Page:
             if read.score >= _LEAST_SCORE and read.characters:
                 quad = self._upright_quad(index)
                 found.append(Line(words=tuple(self._word(quad, read, run) for run in words_of(read.characters))))
-        return tuple(_in_rows(found))
+        return tuple(_in_rows(found, tan(radians(self.skew())) * self._width / self._height))
 
     def _word(self, quad: Any, line: ReadLine, run: tuple[int, int]) -> Word:
         begin, end = run
@@ -242,12 +254,16 @@ def _half_width(characters: tuple[Character, ...]) -> float:
     return steps[len(steps) // 2] / 2
 
 
-def _in_rows(lines: list[Line]) -> list[Line]:
-    """Lines at about the same height go from left to right."""
+def _in_rows(lines: list[Line], slope: float) -> list[Line]:
+    """Lines at about the same height go from left to right; `slope` is by how much all of them sink on their way."""
     rows: list[list[Line]] = []
-    for line in sorted(lines, key=lambda line: line.box.middle):
-        if rows and line.box.middle - rows[-1][0].box.middle < 0.5 * min(line.box.height, rows[-1][0].box.height):
+    last = 0.0
+    levels = {id(line): line.box.middle - slope * (line.box.left + line.box.right) / 2 for line in lines}
+    for line in sorted(lines, key=lambda line: levels[id(line)]):
+        level = levels[id(line)]
+        if rows and level - last < 0.5 * min(line.box.height, rows[-1][0].box.height):
             rows[-1].append(line)
         else:
             rows.append([line])
+            last = level
     return [line for row in rows for line in sorted(row, key=lambda line: line.box.left)]

@@ -181,6 +181,7 @@ def read_page(path: str, number: int, limits: Limits) -> Page:
         source=TextSource.OCR if read.lines else TextSource.NONE,
         lines=read.lines,
         turned=read.turned,
+        skew=read.skew,
     )
 
 

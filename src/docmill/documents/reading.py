@@ -106,6 +106,8 @@ class Page:
     """From top to bottom."""
     turned: int = 0
     """Degrees, clockwise, by which the page as stored had to be turned to stand upright: 0, 90, 180 or 270."""
+    skew: float = 0.0
+    """Degrees, clockwise, by which its lines still sink to the right: a scan lies askew. Boxes are where they are."""
 
     @cached_property
     def words(self) -> tuple[Word, ...]:
@@ -194,6 +196,7 @@ def page_as_json(page: Page) -> dict[str, object]:
         "height": page.height,
         "source": page.source.value,
         "turned": page.turned,
+        **({"skew": page.skew} if page.skew else {}),
         "lines": [[_word_as_json(word) for word in line.words] for line in page.lines],
     }
 

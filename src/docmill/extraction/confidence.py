@@ -24,6 +24,8 @@ UNGROUNDED_CAP = 0.5
 FAILED_CAP = 0.6
 """The most that a value can have which fails a check of its own, such as a pattern or a range. A rule between fields
 that is broken says that one of them is wrong, not which; it is weighed."""
+DOUBTED_BY_READER = "doubted"
+"""A signal of a value that its reader chose for want of a better one and does not believe itself: capped as above."""
 EXACT = 0.995
 """What the XML of an e-invoice says, it says; what is left is that its sender may have meant something else."""
 DOUBTED = 0.9
@@ -179,7 +181,7 @@ def confidence(found: FieldValue, *, schema: str, name: str, calibration: Calibr
     stated = found.confidence if formula is None else formula.probability(signals_of(found))
     if not found.grounded:
         stated = min(stated, UNGROUNDED_CAP)
-    if found.failed and any(name in OF_FIELDS for name in found.failed):
+    if found.signals.get(DOUBTED_BY_READER) or (found.failed and any(name in OF_FIELDS for name in found.failed)):
         stated = min(stated, FAILED_CAP)
     return max(0.0, min(1.0, stated))
 

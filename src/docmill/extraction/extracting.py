@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from docmill.documents.reading import Reading
+from docmill.documents.skew import straightened
 from docmill.extraction import models as stored
+from docmill.extraction.askew import as_it_lies
 from docmill.extraction.checks import check
 from docmill.extraction.classification import PRECISE, Classified, DocumentType, classify
 from docmill.extraction.confidence import calibrated
@@ -165,9 +167,9 @@ def _by_labels(reading: Reading, schema: FieldSchema) -> Extraction:
     from docmill.extraction.pages import Pages
     from docmill.extraction.tables import read_tables
 
-    pages = Pages(reading)
+    pages = Pages(straightened(reading))
     fields, rows = read_labelled(pages, schema), read_tables(pages, schema)
-    return Extraction(
+    found = Extraction(
         schema=schema.name,
         schema_version=schema.version,
         reader=Reader.LOCAL,
@@ -176,6 +178,7 @@ def _by_labels(reading: Reading, schema: FieldSchema) -> Extraction:
         rows=rows,
         notes=tuple(pages.notes),
     )
+    return as_it_lies(found, reading)
 
 
 def finish(

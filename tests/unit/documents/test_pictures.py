@@ -4,7 +4,7 @@ import io
 from collections.abc import Callable
 
 import pytest
-from PIL import Image
+from PIL import Image, ImageDraw, ImageFont
 
 from docmill.documents.faults import DamagedFile, NoSuchPage, TooManyPixels
 from docmill.documents.limits import Limits
@@ -45,6 +45,24 @@ def test_a_page_that_lies_on_its_side_or_its_head_is_turned(stored: Store, recei
     assert [line.text for line in page.lines] == RECEIPT
     shown = render_page(stored(saved(receipt.rotate(degrees, expand=True), "PNG")), 1, LIMITS, turned=page.turned)
     assert shown.size == receipt.size
+
+
+def test_a_page_that_lies_askew_says_by_how_much_and_keeps_its_boxes(stored: Store) -> None:
+    straight = written(["", *RECEIPT], width=1100)
+    pen = ImageDraw.Draw(straight)
+    for row, amount in ((2, "5 x 2.50"), (3, "2 x 1.60")):
+        pen.text((880, 30 + row * 68), amount, fill="black", font=ImageFont.load_default(size=34))
+    # PIL turns to the left, so that lines rise.
+    page = read_page(stored(saved(straight.rotate(4, fillcolor="white"), "PNG")), 1, LIMITS)
+    assert page.skew == pytest.approx(-4, abs=0.7)
+    assert page.turned == 0
+    texts = [line.text for line in page.lines]
+    assert texts[1:3] == ["Coffee beans 12.50", "5 x 2.50"], (
+        "row by row, though the amount stands higher than the row above"
+    )
+    beside = page.lines[2].words[0]
+    # Where it stands on the page: higher than the row above it.
+    assert beside.box.middle < page.lines[1].words[0].box.middle - 0.03
 
 
 @pytest.mark.parametrize("kind", ["JPEG", "TIFF", "PNG", "WEBP"])

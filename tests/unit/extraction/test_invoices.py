@@ -6,6 +6,8 @@ import pytest
 
 from docmill.documents.reading import Box, Format, Reading
 from docmill.extraction.checks import check
+from docmill.extraction.confidence import FAILED_CAP
+from docmill.extraction.extracting import finish
 from docmill.extraction.local.invoices import read_invoice
 from docmill.extraction.local.invoices.learning import fit_invoices
 from docmill.extraction.local.training import Labelled, Model
@@ -79,6 +81,18 @@ def test_a_sign_that_several_currencies_share_says_so_to_the_confidence() -> Non
 
     assert read_invoice(dollars).fields["currency"].signals["shared"] == 1.0
     assert read_invoice(named).fields["currency"].signals["shared"] == 0.0
+
+
+def test_a_tax_that_is_more_than_what_it_is_on_is_not_believed() -> None:
+    schema = load_schema("invoice")
+    page = typed_reading("Invoice 12\n\nNet amount  12.00\nVAT  90.00\nGrand total  250.00")
+
+    found = finish(read_invoice(page), page, schema)
+
+    assert (value(found, "subtotal"), value(found, "tax")) == ("12.00", "90.00")
+    assert max(found.fields[name].confidence for name in ("subtotal", "tax")) <= FAILED_CAP
+    usual = typed_reading("Invoice 12\n\nNet amount  190.00\nVAT  19.00\nGrand total  209.00")
+    assert finish(read_invoice(usual), usual, schema).fields["tax"].confidence > FAILED_CAP
 
 
 def test_taxes_by_rate_are_rows_of_their_own() -> None:

@@ -15,11 +15,12 @@ from math import log
 from operator import itemgetter
 from typing import NamedTuple
 
-from docmill.extraction.local.invoices.due import due_margin, due_of, left_of
+from docmill.extraction.local.invoices.due import due_margin, due_of, left_of, unpaid
 from docmill.extraction.local.invoices.items import Items
 from docmill.extraction.local.invoices.money import CENT, FIELDS, MEANING, Money, money_text
 from docmill.extraction.local.invoices.paper import Option, Paper
 from docmill.extraction.local.invoices.priors import prior
+from docmill.extraction.local.invoices.settled import Paid, paid_of
 from docmill.extraction.local.invoices.wording import plain
 
 _NEAR = Decimal("0.02")
@@ -55,7 +56,19 @@ class Sums:
     scores: Mapping[str, float]
     margins: Mapping[str, float]
     others: Mapping[str, tuple[str, ...]]
-    credit: bool = False
+    settled: Paid | None = None
+    """What was paid of the total, if no amount says what is left."""
+
+    @property
+    def taxed_twice(self) -> bool:
+        """Whether the tax is more than what it is on: one of the two is something else."""
+        net, levy, whole = (
+            Decimal(self.chosen[name].value) if name in self.chosen else None for name in ("subtotal", "tax", "total")
+        )
+        if levy is None or (net is None and whole is None):
+            return False
+        base = net if net is not None else (whole or Decimal(0)) - levy
+        return abs(levy) > abs(base)
 
 
 def looks_of(paper: Paper, items: Items, money: Sequence[Money]) -> list[Look]:
@@ -168,6 +181,10 @@ def choose(
     points, (subtotal, tax, total), adds_up, rated = results[0]
     chosen = {name: option for name, option in zip(FIELDS, (subtotal, tax, total), strict=False) if option is not None}
     due = left_of(money, candidates["amount_due"], total) or due_of(best_of["amount_due"], total, paid)
+    settled = None
+    if total is not None and due is not None and due.value == total.value:
+        settled = paid_of(paper, money, Decimal(total.value))
+        due = unpaid(due, settled) if settled is not None else due
     if due is not None:
         chosen["amount_due"] = due
     margins, others = {}, {}
@@ -188,7 +205,9 @@ def choose(
         name: {id(option): score for option, score in best_of[name]}.get(id(option), 0.0)
         for name, option in chosen.items()
     }
-    return Sums(chosen=chosen, adds_up=adds_up, rated=rated, scores=final, margins=margins, others=others)
+    return Sums(
+        chosen=chosen, adds_up=adds_up, rated=rated, scores=final, margins=margins, others=others, settled=settled
+    )
 
 
 def _line(paper: Paper, each: Money) -> str:
@@ -256,8 +275,8 @@ def _agreement(
         if any(abs(net + side - whole) <= cent for side in sides):
             return 2.0, False, False
         return (-1.5 if abs(net) > abs(whole) else -0.5), False, False
-    if net == 0 and levy:
-        # `VAT @ 0 % on 80.65`: no tax is all of what it is on.
+    if abs(levy) > abs(net):
+        # `VAT @ 0 % on 80.65`: no tax is all of what it is on, nor more.
         return -2.0, False, False
     if abs(net + levy - whole) <= cent:
         if levy == 0 and net == whole:

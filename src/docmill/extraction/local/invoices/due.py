@@ -4,8 +4,12 @@ from collections.abc import Sequence
 from decimal import Decimal
 from itertools import pairwise
 
-from docmill.extraction.local.invoices.money import CENT, Money
+from docmill.extraction.local.invoices.money import CENT, Money, money_text
 from docmill.extraction.local.invoices.paper import Option
+from docmill.extraction.local.invoices.settled import Paid
+
+_SAID = 2.0
+"""Log odds of what is left when words say what was paid: surer than a guess, less sure than a printed amount."""
 
 
 def left_of(money: Sequence[Money], options: Sequence[Option], total: Option | None) -> Option | None:
@@ -53,11 +57,26 @@ def due_of(ranked: Sequence[tuple[Option, float]], total: Option | None, paid: s
     return best if best is not None else total
 
 
+def unpaid(due: Option, paid: Paid) -> Option:
+    """What is left of what was due, with the words that say what was paid as its evidence."""
+    return Option(
+        value=money_text(Decimal(due.value) - paid.amount),
+        raw=paid.text,
+        spans=(),
+        features={},
+        signals={"label": 0.5, "repeats": 1.0, "said": 1.0},
+        tokens=paid.tokens,
+        page=paid.page,
+    )
+
+
 def due_margin(
     ranked: Sequence[tuple[Option, float]], due: Option | None, total_margin: float, total: Option | None
 ) -> float:
     """By how much it is better than the next; as sure as the total, if it is the total for want of a label."""
     if due is None or (due is total and not any(option is due for option, _ in ranked)):
         return total_margin
+    if due.signals.get("said"):
+        return _SAID
     own = max((score for option, score in ranked if option.value == due.value), default=0.0)
     return own - max((score for option, score in ranked if option.value != due.value), default=0.0)

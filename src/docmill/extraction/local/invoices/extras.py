@@ -13,6 +13,7 @@ from docmill.extraction.local.invoices.items import Items
 from docmill.extraction.local.invoices.money import CENT, Money, money_text
 from docmill.extraction.local.invoices.paper import Option, Paper
 from docmill.extraction.local.invoices.party_words import CONTACT, COUNTRY, PHONE, POSTCODE, STREET
+from docmill.extraction.local.invoices.settled import Paid
 from docmill.extraction.local.invoices.sheet import Cell, evidence_of
 from docmill.extraction.local.invoices.tables import heading_kind
 from docmill.extraction.local.invoices.wording import letters, plain
@@ -162,6 +163,8 @@ def parts(money: Sequence[Money], items: Items, sums: Sums) -> dict[str, FieldVa
                 gap = total - due if name == "prepaid" else due - total
                 if value and abs(gap - value) <= CENT:
                     found.setdefault(name, _part(each, value))
+        if sums.settled is not None:
+            found.setdefault("prepaid", _said(sums.settled))
     amounts = [item.amount.value for item in items.items if item.amount]
     if subtotal is not None and amounts and len(amounts) == len(items.items):
         gap = subtotal - sum(amounts, Decimal(0))
@@ -189,5 +192,16 @@ def _part(each: Money, value: Decimal) -> FieldValue:
         raw=number.text,
         confidence=0.9,
         evidence=evidence_of(number.tokens, number.cell.page),
+        signals={"arithmetic": 1.0, "score": 1.0},
+    )
+
+
+def _said(paid: Paid) -> FieldValue:
+    """What was paid, by the words that say so."""
+    return FieldValue(
+        value=money_text(paid.amount),
+        raw=paid.text,
+        confidence=0.85,
+        evidence=evidence_of(paid.tokens, paid.page),
         signals={"arithmetic": 1.0, "score": 1.0},
     )

@@ -7,6 +7,9 @@ from math import exp
 from operator import itemgetter
 
 from docmill.documents.reading import Reading
+from docmill.documents.skew import straightened
+from docmill.extraction.askew import as_it_lies
+from docmill.extraction.confidence import DOUBTED_BY_READER
 from docmill.extraction.local.invoices import (
     amounts,
     currency,
@@ -49,6 +52,8 @@ BY_HAND = {name: Ranker(weights={"prior": 5.0, "none": _ABSENT.get(name, 2.5)}) 
 class Case:
     """One invoice, laid out, with the candidates of every field; made once, for reading and for training."""
 
+    reading: Reading
+    """Its pages straightened."""
     paper: Paper
     items: Items = field(default_factory=Items)
 
@@ -81,8 +86,9 @@ class Case:
 
 def case_of(reading: Reading) -> Case:
     """Lay an invoice out."""
-    paper = paper_of(reading)
-    return Case(paper=paper, items=items_in(paper))
+    straight = straightened(reading)
+    paper = paper_of(straight)
+    return Case(reading=straight, paper=paper, items=items_in(paper))
 
 
 def read_invoice(reading: Reading, model: Model | None = None, schema: FieldSchema | None = None) -> Extraction:
@@ -103,12 +109,12 @@ def read_invoice(reading: Reading, model: Model | None = None, schema: FieldSche
         if (address := extras.address_of(case.paper, party, candidates["seller_name"], other)) is not None:
             found[name] = address
     found |= extras.parts(case.money, case.items, sums)
-    labelled = tax_ids.told_apart(extras.by_label(reading, schema, case.paper), case.paper, seller, buyer)
+    labelled = tax_ids.told_apart(extras.by_label(case.reading, schema, case.paper), case.paper, seller, buyer)
     found |= {name: value for name, value in labelled.items() if name not in found}
     if "currency" not in found and (code := currency.by_country(case.paper)):
         found["currency"] = FieldValue(value=code, raw="", confidence=0.5, signals={"score": 0.5, "guessed": 1.0})
     kind = kinds.kind_of(case.paper.sheet)
-    return Extraction(
+    made = Extraction(
         schema=schema.name,
         schema_version=schema.version,
         reader=Reader.LOCAL,
@@ -116,6 +122,7 @@ def read_invoice(reading: Reading, model: Model | None = None, schema: FieldSche
         fields={name: value for name, value in found.items() if name in schema.fields},
         rows=rows.rows_of(case.paper, case.items, sums),
     )
+    return as_it_lies(made, reading)
 
 
 def _scores(model: Model, name: str, candidates: Sequence[Option]) -> list[float]:
@@ -214,6 +221,7 @@ def _same(one: str, other: str) -> bool:
 
 
 def _add_sums(found: dict[str, FieldValue], sums: amounts.Sums) -> None:
+    doubted = {DOUBTED_BY_READER: 1.0} if sums.taxed_twice else {}
     for name, option in sums.chosen.items():
         margin = sums.margins.get(name, 0.0)
         chance = 1 / (1 + exp(-max(-20.0, min(20.0, margin))))
@@ -229,6 +237,7 @@ def _add_sums(found: dict[str, FieldValue], sums: amounts.Sums) -> None:
                 "arithmetic": float(sums.adds_up),
                 "rate": float(sums.rated),
                 **option.signals,
+                **(doubted if name in ("subtotal", "tax") else {}),
             },
             alternatives=sums.others.get(name, ()),
         )
