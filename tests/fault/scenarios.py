@@ -1,10 +1,8 @@
 """What happens to a fleet, told once: promises demand that nothing is violated, mutations that something is."""
 
-import fcntl
 import json
 import signal
 from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 
 from docmill.testing import fault_steps
 from docmill.testing.fleet import Fleet, WorkerProcess
@@ -17,10 +15,13 @@ def zombie(fleet: Fleet, step_type: str, processor: bool) -> list[str]:
     settings = {"processor_method": "record"} if processor else {}
     fleet.register(fault_steps.single("zombie", step_type, **settings))
     fleet.witness.open_gate("zombie-1")
-    sleeper = fleet.start("compute.after:1:stop", ready=True, DOCMILL_WITNESS_POINTS="1")
+    sleeper = fleet.start(ready=True, DOCMILL_WITNESS_POINTS="1", DOCMILL_WITNESS_HOLD="compute.after")
     fleet.submit("zombie", gate="zombie")
-    fleet.until(lambda: sleeper.stopped, "the worker to stop")
-    _let_go_of_the_database(fleet, sleeper)
+    fleet.witness.wait_for("passed", lambda notes: any(note.key == "compute.after" for note in notes))
+    # Not where it stops itself: another thread of it might be in a transaction at that moment.
+    with fleet.nobody_writes():
+        fleet.stop(sleeper)
+    fleet.witness.open_gate("compute.after")
     fleet.start()
     seen = "asked" if step_type == "fault.ask" else "computing"
     fleet.witness.wait_for(seen, lambda notes: len(notes) == 2)
@@ -32,26 +33,6 @@ def zombie(fleet: Fleet, step_type: str, processor: bool) -> list[str]:
     fleet.finish()
     assert sleeper.running
     return examine(fleet.database, fleet.witness)
-
-
-def _let_go_of_the_database(fleet: Fleet, worker: WorkerProcess) -> None:
-    """Another thread of a process that was stopped may be in a transaction: on SQLite nobody else could write then.
-
-    It may end that transaction and no other: we are the next in line, and hold the lock until it is stopped again.
-    """
-    path = fleet.database.path
-    if path is None:
-        return
-    with path.with_name(f"{path.name}.writer").open() as lock, ThreadPoolExecutor(1) as waiting:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            ours = waiting.submit(fcntl.flock, lock, fcntl.LOCK_EX)
-            worker.signal(signal.SIGCONT)
-            ours.result(60)
-            worker.signal(signal.SIGSTOP)
-            fleet.until(lambda: worker.stopped, "the worker to stop again")
-        fcntl.flock(lock, fcntl.LOCK_UN)
 
 
 def _committed_after_waking(fleet: Fleet, worker: WorkerProcess, lane: str) -> bool:

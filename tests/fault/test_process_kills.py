@@ -88,7 +88,7 @@ def test_every_file_is_processed_once_and_nothing_is_paid_twice(tmp_path: Path) 
     assert [Path(row["file"]).name for row in rows] == sorted(path.name for path in papers.iterdir())
     assert {row["status"] for row in rows} == {"completed"}
     assert len({row["id"] for row in rows}) == DOCUMENTS
-    listed = mill("documents", "list", "--json").data
+    listed = mill("documents", "list", "--all", "--json").data
     assert sorted(row["id"] for row in listed) == sorted(row["id"] for row in rows), "no document came in twice"
     files = books.files()
     assert sorted(path.stem for path in files) == sorted(2 * [row["id"] for row in rows]), "one JSON, one Parquet each"

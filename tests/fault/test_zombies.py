@@ -2,7 +2,6 @@
 
 import signal
 import time
-from contextlib import closing
 
 import pytest
 
@@ -80,17 +79,11 @@ def _lives(fleet: Fleet, pid: int) -> bool:
 
 
 def _stop_between_writes(fleet: Fleet, worker: WorkerProcess) -> None:
-    """Stop it from outside with steps in hand, while we hold the writers' lock.
-
-    Had it that lock itself, nobody could do anything, wrong or right, until it woke.
-    """
+    """Stop it from outside with steps in hand."""
     running = (
         "select count(*) from processing_job_steps s join workers w on w.id = s.worker_id "
         "where s.status = 'IN_PROGRESS' and w.pid = :pid"
     )
-    lock = fleet.database.writer_lock()
-    assert lock is not None
-    with closing(lock), lock:
+    with fleet.nobody_writes():
         if fleet.scalar(running, pid=worker.pid):
-            worker.signal(signal.SIGSTOP)
-            fleet.until(lambda: worker.stopped, "the worker to stop")
+            fleet.stop(worker)

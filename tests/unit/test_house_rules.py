@@ -195,7 +195,7 @@ WRITERS = {
     "job_events": {"engine/sql/postgres.py", "engine/sql/sqlite.py", "engine/pruning.py"},
     "job_steps": {"engine/sql/postgres.py", "engine/sql/sqlite.py", "engine/sql/statements.py", "engine/pruning.py"},
     # Not the engine's alone: which model another run is to ask is noted in the metadata of a job that has ended.
-    "jobs": {"engine/sql/postgres.py", "engine/sql/sqlite.py", "engine/pruning.py", "services/rerunning.py"},
+    "jobs": {"engine/sql/postgres.py", "engine/sql/sqlite.py", "engine/pruning.py", "services/noting.py"},
     "leaving_blobs": {"services/expiring.py", "services/uploads.py"},
     "memberships": {"services/organisations.py", "services/people.py"},
     "organisations": {"services/organisations.py"},

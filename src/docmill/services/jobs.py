@@ -29,6 +29,7 @@ from docmill.services.engine_backed import EngineBacked
 from docmill.services.following import JobEvent, JobPosition, follow
 from docmill.services.job_ids import prefix_bounds, unknown_job
 from docmill.services.job_views import ChildView, JobSummary, JobView, StepView, summaries, summary, view, whole_jobs
+from docmill.services.noting import Noted, begin
 from docmill.services.retrying import Retry, positions_to_retry
 from docmill.services.submission import check_entities, check_job
 from docmill.services.templates import check_templates
@@ -128,10 +129,13 @@ class Jobs(EngineBacked):
         self._change(seen, Cancelled(), deed, "is already finished; there is nothing left to cancel")
         self._bell.ring([CONTROL])
 
-    def retry(self, job_id: str, retry: Retry | None = None, *, document_id: str | None = None) -> None:
+    def retry(
+        self, job_id: str, retry: Retry | None = None, *, document_id: str | None = None, noted: Noted | None = None
+    ) -> None:
         """Run a finished job again: what went wrong and what rests on it, unless told otherwise.
 
-        `document_id`: it is this document that is processed again, and recorded as such.
+        `document_id`: it is this document that is processed again, and recorded as such. `noted`: what the new run is
+        to find, written with it or not at all.
         """
         retry = retry or Retry()
         seen = self.get(job_id)
@@ -151,7 +155,7 @@ class Jobs(EngineBacked):
             deed = Deed(
                 "document.reprocess", (DOCUMENT, document_id), _stood(seen), {"job_id": seen.summary.id, **after}
             )
-        self._change(seen, event, deed, "is still running; cancel it first or wait for its end")
+        self._change(seen, event, deed, "is still running; cancel it first or wait for its end", noted)
 
     def _check_still_applies(self, undoing: JobView) -> None:
         """What a later run of a job did is not for the undoing of an earlier one."""
@@ -178,11 +182,12 @@ class Jobs(EngineBacked):
 
         return write
 
-    def _change(self, seen: JobView, event: Cancelled | Rerun, deed: Deed, refusal: str) -> None:
+    def _change(
+        self, seen: JobView, event: Cancelled | Rerun, deed: Deed, refusal: str, noted: Noted | None = None
+    ) -> None:
         job, job_id = seen.summary, seen.summary.id
-        also = self._note(lambda outcome: deed if outcome.accepted[0] else None)
         try:
-            outcome = self._stores.commit(Batch(reports=[Report(job_id=job_id, event=event)]), also=also)
+            outcome = self._committed(job_id, event, deed, noted)
         except Exception as error:
             if not is_collision(error):
                 raise
@@ -192,9 +197,22 @@ class Jobs(EngineBacked):
                 job_id=job_id,
             ) from error
         failpoint("cancel.stored")
+        if outcome is None:
+            return
         if not outcome.accepted[0] and not _came_about(event, job, self.get(job_id).summary):
             raise Conflict(f"Job {job_id} ({job.status}) {refusal}.", job_id=job_id)
         self._bell.ring(outcome.left_ready)
+
+    def _committed(self, job_id: str, event: Cancelled | Rerun, deed: Deed, noted: Noted | None) -> Outcome | None:
+        if noted is not None and isinstance(event, Rerun):
+
+            def record(connection: Connection) -> None:
+                for each in (*noted.deeds, deed):
+                    self._record(connection, *each)
+
+            return self._stores.work(lambda store: begin(store, job_id, event, noted, record))
+        also = self._note(lambda outcome: deed if outcome.accepted[0] else None)
+        return self._stores.commit(Batch(reports=[Report(job_id=job_id, event=event)]), also=also)
 
     def list(
         self, only: JobFilter | None = None, *, before: str | None = None, limit: int = 50

@@ -13,10 +13,12 @@ from docmill.engine.context import STEP_MODELS
 from docmill.model.errors import Conflict, InvalidInput, NotFound
 from docmill.model.ids import is_id
 from docmill.model.statuses import JobStatus, StepKind
+from docmill.people.audit import Deed
 from docmill.services.acting import Acted
 from docmill.services.documents import Documents
 from docmill.services.job_views import JobView, StepView
 from docmill.services.jobs import JOB, Jobs, Retry
+from docmill.services.noting import Noted
 from docmill.services.submission import checked_metadata
 from docmill.services.templates import Templates
 from docmill.templates.plan import Plan
@@ -80,12 +82,12 @@ class Reruns(Acted):
             raise InvalidInput(told, field="path.step_key")
         if not view.summary.status.finished:
             raise Conflict(f"Job {view.summary.id} is still running; wait for its end or cancel it.", job_id=job_id)
-        self._note(view, step, model)
         again = self._jobs if self._actor is None else self._jobs.by(self._actor)
-        again.retry(view.summary.id, Retry(steps=(step_key,), keep_checkpoints=False))
+        noted = self._noted(view, step, model)
+        again.retry(view.summary.id, Retry(steps=(step_key,), keep_checkpoints=False), noted=noted)
         return self._jobs.get(view.summary.id)
 
-    def _note(self, view: JobView, step: StepView, model: str) -> None:
+    def _noted(self, view: JobView, step: StepView, model: str) -> Noted:
         about_document = self._about_document(view, step)
         result = step.result
         if result is None and about_document:
@@ -100,20 +102,20 @@ class Reruns(Acted):
             **({"model": model} if about_document else {}),
         }
         checked_metadata(metadata)
-        with self._database.write() as connection:
-            finished = [status.value for status in JobStatus if status.finished]
-            mine = (jobs.c.id == view.summary.id, jobs.c.org_id == self._org_id, jobs.c.version == view.version)
-            write = update(jobs).where(*mine, jobs.c.status.in_(finished)).values(metadata=metadata)
-            if not connection.execute(write).rowcount:
-                raise Conflict(f"Job {view.summary.id} has moved on; look at it again.", job_id=view.summary.id)
+        told = ({"step": step.step_key, "model": step.model}, {"step": step.step_key, "model": model})
+
+        def check(connection: Connection) -> None:
             if about_document:
                 self._check_at_rest(connection, view)
+
+        def write(connection: Connection) -> None:
             if about_document and is_id(view.summary.entity_id):
                 # By whom a document is read is part of the key under which its result answers for others.
                 document = update(documents).where(documents.c.id == view.summary.entity_id)
                 connection.execute(document.where(documents.c.org_id == self._org_id).values(variant=model))
-            told = ({"step": step.step_key, "model": step.model}, {"step": step.step_key, "model": model})
-            self._record(connection, "job.model", (JOB, view.summary.id), *told)
+
+        deed = Deed("job.model", (JOB, view.summary.id), *told)
+        return Noted(version=view.version, metadata=metadata, check=check, write=write, deeds=[deed])
 
     def _check_at_rest(self, connection: Connection, view: JobView) -> None:
         """Whoever works on the document this moment must not find that it is to be read by somebody else."""

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -180,6 +180,24 @@ class Fleet:
             f"worker {worker.pid} to be ready",
         )
         assert worker.running, f"worker {worker.pid} ended while starting:\n{tail(self.log, 40)}"
+
+    @contextmanager
+    def nobody_writes(self) -> Iterator[None]:
+        """On SQLite, hold the lock of writers: whoever is stopped meanwhile is in no transaction.
+
+        Had it that lock itself, nobody could do anything, wrong or right, until it woke.
+        """
+        lock = self.database.writer_lock()
+        if lock is None:
+            yield
+            return
+        with closing(lock), lock:
+            yield
+
+    def stop(self, worker: WorkerProcess) -> None:
+        """Pause a worker, and wait until every thread of it stands still."""
+        worker.signal(signal.SIGSTOP)
+        self.until(lambda: worker.stopped, "the worker to stop")
 
     def reap(self) -> list[WorkerProcess]:
         """Workers that have ended since the last look."""
