@@ -49,7 +49,7 @@ def test_a_folder_becomes_rows_outputs_and_an_exit_code(office: Mill) -> None:
 
     shown = office("documents", "show", rows["bill.pdf"]["id"][:18])
     assert "12.50" in shown.out
-    listed = office("documents", "list", "--json")
+    listed = office("documents", "list", "--all", "--json")
     assert {row["file_name"] for row in listed.data} == {"bill.pdf", "copy.pdf", "notes.txt"}
 
 

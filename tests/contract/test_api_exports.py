@@ -77,6 +77,15 @@ def test_only_rows_of_the_organisation_that_asks_are_loaded(served: Served) -> N
         assert connection.execute("SELECT id FROM documents").fetchall() == [(theirs,)]
 
 
+def test_csv_comes_as_a_spreadsheet_expects_it(served: Served) -> None:
+    put(served, DEFAULT_ORG, "Müller")
+    answer = served.send("GET", f"{API}/exports?excel=true&decimal=,")
+    assert answer.content.startswith("\ufefffile_name;review;".encode())
+    assert ";Müller;".encode() in answer.content
+    told = problem(served.send("GET", f"{API}/exports?delimiter=-"), 422, "invalid_input")
+    assert "delimiter" in str(told)
+
+
 def test_everything_is_every_document_also_those_without_a_result(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -97,10 +106,11 @@ def test_everything_is_every_document_also_those_without_a_result(
 def test_everything_is_told_also_where_nothing_has_a_result(served: Served) -> None:
     with served.client() as client:
         waiting = client.upload(invoice_pdf(1).content, name="a.pdf")["id"]
-    for query in ({}, {"items": "true"}):
+    for query in ({}, {"items": "true"}, {"table": "tax_lines"}):
         rows = exported(served, "owner", everything="true", **query)
         assert [row["id"] for row in rows] == ([] if query else [waiting])
     problem(served.send("GET", f"{API}/exports"), 404, "no_outputs")
+    problem(served.send("GET", f"{API}/exports?everything=true&table=parcels"), 404, "not_found")
 
 
 def reviewed(served: Served, org_id: str, document_id: str, *statuses: str) -> None:

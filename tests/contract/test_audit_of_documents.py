@@ -123,8 +123,8 @@ def test_results_that_somebody_takes_along_are_recorded_before_they_go(database_
             org.exports.write(Choice(), ExportFormat.CSV, by=ANN)
         assert log(room.app) == []
         room.process(room.put("bill.pdf", letter("Invoice 4711\nTotal 12.50")), order=room.order(out=None))
-        org.exports.write(Choice(items=True), ExportFormat.JSONL, by=ANN).unlink()
-        told: dict[str, object] = {"format": "jsonl", "schema": None, "since": None, "items": True}
+        org.exports.write(Choice(table="line_items"), ExportFormat.JSONL, by=ANN).unlink()
+        told: dict[str, object] = {"format": "jsonl", "schema": None, "since": None, "table": "line_items"}
         told |= {"reviews": [], "duplicates": False}
         assert last(room.app) == ("results.export", ("organisation", org.id), None, told)
         forbid(room.app)

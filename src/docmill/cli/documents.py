@@ -35,11 +35,12 @@ def list_documents(
     status: Annotated[
         DocumentStatus | None, Parameter(metavar="STATUS", help="Only those with this status.", show_default=False)
     ] = None,
+    everything: Annotated[bool, Parameter(name="--all", negative="", help="Also duplicates.")] = False,
     limit: Limit = 50,
     after: Annotated[str | None, Parameter(metavar="DOCUMENT", help="Go on after this one: the next page.")] = None,
     json: Json = False,
 ) -> int:
-    """List documents, the newest first."""
+    """List documents, the newest first; those that are duplicates of others only if they are asked for."""
     from docmill.cli.opening import opened
     from docmill.cli.output import record
     from docmill.cli.process_text import without_folder
@@ -48,7 +49,9 @@ def list_documents(
     with opened() as installation:
         documents = installation.documents
         before = None if after is None else documents.find_id(after)
-        found = documents.list(status=status, before=before, limit=limit)
+        asked = everything or status is DocumentStatus.DUPLICATE
+        found = documents.list(status=status, duplicates=asked, before=before, limit=limit)
+        left_out = 0 if asked or status is not None else documents.duplicates()
         unfinished = sum(not each.status.finished for each in found)
         idle = unfinished and not alive_workers(installation.database)
     if json:
@@ -72,6 +75,8 @@ def list_documents(
     heads = ("DOCUMENT", "STATUS", "FILE", "TYPE", "SURE", *(() if narrow else ("CREATED",)))
     print_table(heads, rows, give_way=("FILE", "TYPE"))
     note_page(len(found), limit, found[-1].id if found else None)
+    if left_out:
+        print(f"note: {counted(left_out, 'duplicate')} left out; --all lists them too.", file=sys.stderr)
     failed = sum(each.status is DocumentStatus.FAILED for each in found)
     if failed:
         ways = "`docmill documents retry --failed` tries again, `remove --failed` takes them off the list"
@@ -118,23 +123,25 @@ def show(document: DocumentId, /, *, json: Json = False) -> int:
             print(f"\n{name}")
             cells = [[line[column]["value"] if column in line else "" for column in columns] for line in lines]
             print_table([column.upper() for column in columns], cells, give_way=[column.upper() for column in columns])
-    if record["checks"]:
+    if record["checks"] or record["unchecked"]:
         print()
-        _print_checks(record["checks"])
+        _print_checks(record["checks"], record["unchecked"])
     for note in record["notes"]:
         print(f"note: {printable(note)}")
     return 0
 
 
-def _print_checks(checks: Sequence[dict[str, Any]]) -> None:
+def _print_checks(checks: Sequence[dict[str, Any]], unchecked: Sequence[dict[str, Any]]) -> None:
     """Each with all that it says, on as many lines as that takes: why one failed is what people look for."""
+    judged = [("ok" if each["passed"] else "fail", each) for each in checks] + [
+        ("unchecked", each) for each in unchecked
+    ]
     if not sys.stdout.isatty():
-        judged = [(each["name"], styled("ok" if each["passed"] else "fail"), each["message"]) for each in checks]
-        print_table(("CHECK", "", "FOUND"), judged)
+        print_table(("CHECK", "", "FOUND"), [(each["name"], styled(word), each["message"]) for word, each in judged])
         return
     width = get_terminal_size().columns
-    for each in checks:
-        line = f"{'ok  ' if each['passed'] else 'fail'} {each['name']}: {printable(each['message'])}"
+    for word, each in judged:
+        line = f"{word:<4} {each['name']}: {printable(each['message'])}"
         print(fill(line, width, subsequent_indent="     "))
 
 

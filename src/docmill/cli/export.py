@@ -14,6 +14,7 @@ from docmill.cli.output import counted, print_json
 from docmill.cli.query import From, note_reading, outputs_of
 
 if TYPE_CHECKING:
+    from docmill.outputs.csv_text import CsvStyle
     from docmill.outputs.exporting import Export, ExportFormat
 
 
@@ -30,7 +31,11 @@ def export(
     since: Annotated[
         str | None, Parameter(metavar="TIME", help="Only documents that came in since: 2026-11-01, 7d, 12h.")
     ] = None,
-    items: Annotated[bool, Parameter(negative="", help="A row for each line item instead of each document.")] = False,
+    table: Annotated[
+        str | None,
+        Parameter(metavar="NAME", help="A row for each row of this table (tax_lines, say) instead of each document."),
+    ] = None,
+    items: Annotated[bool, Parameter(negative="", help="Short for --table line_items.")] = False,
     review: Annotated[
         str | None,
         Parameter(
@@ -42,6 +47,16 @@ def export(
         bool,
         Parameter(name="--all", negative="", help="Also copies, replaced results, and what nothing was found in."),
     ] = False,
+    excel: Annotated[
+        bool, Parameter(negative="", help="CSV that Excel opens as it is: marked as UTF-8. See --decimal.")
+    ] = False,
+    decimal: Annotated[
+        str | None,
+        Parameter(metavar="MARK", help="In CSV, '.' or ',' before decimals; with ',' cells are parted by ';'."),
+    ] = None,
+    delimiter: Annotated[
+        str | None, Parameter(metavar="MARK", help="In CSV, between cells: ',' ';' '|' or tab; default: ','.")
+    ] = None,
     from_: From = None,
     organisation: Organisation = None,
     json: Json = False,
@@ -53,15 +68,17 @@ def export(
     from docmill.bootstrap import output_settings
     from docmill.bootstrap.clock import this_moment
     from docmill.cli.opening import read_settings
-    from docmill.outputs.exporting import Choice, Export, ExportFormat, asked_reviews
+    from docmill.outputs.exporting import Choice, Export, ExportFormat, asked_reviews, asked_table, style_for
     from docmill.outputs.gathering import gather
     from docmill.services.exports import record_export
 
     form = _format(format, out)
+    style = style_for(form, excel=excel, delimiter=delimiter, decimal=decimal)
     if out is None and form is ExportFormat.PARQUET:
         raise WrongUse("Parquet is not for the terminal; give --out FILE.")
     if out is None and json:
         raise WrongUse("--json tells what was written to a file; give --out, or --format json for the data.")
+    rows_of = asked_table(items=items, table=table)
     moment = None if since is None else parse_since(since, this_moment())
     reviews = () if review is None else asked_reviews([review])
     settings = read_settings()
@@ -75,18 +92,18 @@ def export(
             places, settings.home / "cache" / "outputs", note_reading, asked.known(without), org_id=asked.org_id
         )
         try:
-            choice = Choice(schema=schema, since=moment, items=items, reviews=reviews, duplicates=everything)
+            choice = Choice(schema=schema, since=moment, table=rows_of, reviews=reviews, duplicates=everything)
             chosen = Export(connection, choice, places.schema_folders)
             rows, left_out = chosen.count(), chosen.left_out()
             if installation is not None and acting is not None:
                 record_export(installation.database.scoped(installation.org_id), acting, choice, form)
-            _write(chosen, form, out)
+            _write(chosen, form, style, out)
         finally:
             connection.close()
     if json:
         print_json({"file": str(out), "format": form.value, "rows": rows, "left_out": left_out})
     else:
-        what = counted(rows, "line item" if items else "document")
+        what = counted(rows, "document") if rows_of is None else f"{counted(rows, 'row')} of {rows_of}"
         place = f" written to {out}" if out is not None else ""
         print(f"{what}{place}.", file=sys.stderr)
         if left_out:
@@ -122,14 +139,14 @@ def parse_since(text: str, now: datetime) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-def _write(chosen: "Export", form: "ExportFormat", out: Path | None) -> None:
+def _write(chosen: "Export", form: "ExportFormat", style: "CsvStyle", out: Path | None) -> None:
     from docmill.outputs.exporting import ExportFormat
     from docmill.outputs.files import replacing
 
     if out is None:
         # As it is: csv ends its lines itself.
         sys.stdout.reconfigure(newline="")  # type: ignore[union-attr]
-        for piece in chosen.text(form):
+        for piece in chosen.text(form, style):
             sys.stdout.write(piece)
         return
     with replacing(out) as temporary:
@@ -137,4 +154,4 @@ def _write(chosen: "Export", form: "ExportFormat", out: Path | None) -> None:
             chosen.parquet(temporary)
             return
         with temporary.open("x", encoding="utf-8", newline="") as file:
-            file.writelines(chosen.text(form))
+            file.writelines(chosen.text(form, style))

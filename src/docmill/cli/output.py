@@ -39,6 +39,7 @@ STYLES = {
     "ok": "green",
     "warn": "yellow",
     "fail": "bold red",
+    "unchecked": "bright_black",
 }
 _GAP = 2
 """Blanks between columns."""

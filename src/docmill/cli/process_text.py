@@ -41,6 +41,7 @@ def document_record(
         "rows": found.get("rows", {}),
         "confidence": record.confidence,
         "checks": found.get("checks", []),
+        "unchecked": found.get("unchecked", []),
         "notes": found.get("notes", []),
         "reader": found.get("reader"),
         "error": {"code": record.error_code, "message": record.error_message} if failed else None,

@@ -1,6 +1,6 @@
 """Checks: each value against its field, and the values against one another.
 
-A check that cannot be made because a value was not found is not made: it neither speaks for a value nor against it.
+A rule that needs a value which was not found is unchecked: it neither speaks for a value nor against it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,7 +10,7 @@ from datetime import date
 from decimal import Decimal
 
 from docmill.extraction import rules
-from docmill.extraction.result import Check, Extraction, FieldValue
+from docmill.extraction.result import Check, Extraction, FieldValue, Unchecked
 from docmill.extraction.schema import Field, FieldSchema
 from docmill.extraction.schema_text import matches
 from docmill.extraction.values.canonical import is_canonical
@@ -31,7 +31,9 @@ def check(extraction: Extraction, schema: FieldSchema, *, tolerance: Decimal | N
     `tolerance` replaces that of the schema, not those that rules name themselves.
     """
     own = {*OF_FIELDS, *(rule.name for rule in schema.rules)}
-    made = [*_of_fields(extraction, schema), *_of_rules(extraction, schema, tolerance)]
+    judged = [*_of_rules(extraction, schema, tolerance)]
+    made = [*_of_fields(extraction, schema), *(one for one in judged if isinstance(one, Check))]
+    unchecked = tuple(one for one in judged if isinstance(one, Unchecked))
     fields = {
         name: _judged(value, own, [(one.name, one.passed) for one in made if name in one.fields])
         for name, value in extraction.fields.items()
@@ -43,7 +45,7 @@ def check(extraction: Extraction, schema: FieldSchema, *, tolerance: Decimal | N
     others = tuple(one for one in extraction.checks if one.name not in own)
     # What a single field keeps is not worth a line of its own; what it breaks is.
     told = [one for one in made if not one.passed or one.name not in (TYPE, REQUIRED)]
-    return replace(extraction, fields=fields, rows=rows, checks=(*others, *told))
+    return replace(extraction, fields=fields, rows=rows, checks=(*others, *told), unchecked=unchecked)
 
 
 def problem(field: Field, value: str) -> tuple[str, str] | None:
@@ -107,7 +109,7 @@ _SPOKEN = {
 }
 
 
-def _of_rules(extraction: Extraction, schema: FieldSchema, tolerance: Decimal | None) -> Iterable[Check]:
+def _of_rules(extraction: Extraction, schema: FieldSchema, tolerance: Decimal | None) -> Iterable[Check | Unchecked]:
     if not schema.rules:
         return
     known = _known(extraction, schema)
@@ -116,12 +118,21 @@ def _of_rules(extraction: Extraction, schema: FieldSchema, tolerance: Decimal | 
         allowed = schema.tolerance if allowed is None else allowed
         kept = rules.holds(rule, known, allowed)
         if kept is None:
+            yield _unchecked(rule, known, schema)
             continue
         opening = f"{rule.message} " if rule.message and not kept else ""
         message = f"{opening}{'' if kept else 'Here: '}{rules.explain(rule, known, allowed)}."
         # A field that may lack and does (coalesce) has no value to speak for.
         present = tuple(name for name in rule.fields if name in extraction.fields or name in extraction.rows)
         yield Check(name=rule.name, passed=kept, message=message, fields=present)
+
+
+def _unchecked(rule: rules.Rule, known: rules.Known, schema: FieldSchema) -> Unchecked:
+    lacking = tuple(name for name in rules.needed(rule) if name not in known.fields and not known.rows.get(name))
+    titles = [(schema.fields.get(name) or schema.tables[name]).title for name in lacking]
+    # All are there, and yet it cannot be said: a row has a gap, or the amount to divide by is zero.
+    told = f"Not found or not readable: {', '.join(titles)}" if titles else "A value that it needs could not be read"
+    return Unchecked(name=rule.name, message=f"{told}.", fields=lacking)
 
 
 def _known(extraction: Extraction, schema: FieldSchema) -> rules.Known:

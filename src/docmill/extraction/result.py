@@ -132,6 +132,17 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Unchecked:
+    """A rule of the schema that could not be looked at: it speaks neither for a value nor against it."""
+
+    name: str
+    message: str
+    """What is missing; a sentence for a person."""
+    fields: tuple[str, ...] = ()
+    """What it needs and was not found."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Extraction:
     """All fields of one document."""
 
@@ -147,6 +158,8 @@ class Extraction:
     rows: Mapping[str, Sequence[Mapping[str, FieldValue]]] = field(default_factory=dict)
     """Fields that are tables (`line_items`, `tax_lines`): their rows, each a mapping of column to value."""
     checks: tuple[Check, ...] = ()
+    unchecked: tuple[Unchecked, ...] = ()
+    """Apart from the checks, so that whoever counts what passed and failed counts no third thing."""
     confidence: float = 0.0
     """That of the document: how sure it is that every required field is right."""
     notes: tuple[str, ...] = ()
@@ -168,6 +181,9 @@ class Extraction:
                 {"name": check.name, "passed": check.passed, "message": check.message, "fields": list(check.fields)}
                 for check in self.checks
             ],
+            "unchecked": [
+                {"name": rule.name, "message": rule.message, "fields": list(rule.fields)} for rule in self.unchecked
+            ],
             "confidence": round(self.confidence, 4) if self.schema else None,
             "notes": list(self.notes),
         }
@@ -187,6 +203,10 @@ class Extraction:
                 for name, rows in data["rows"].items()
             },
             checks=tuple(Check(**{**check, "fields": tuple(check["fields"])}) for check in data["checks"]),
+            # What was stored before there were such has none.
+            unchecked=tuple(
+                Unchecked(**{**rule, "fields": tuple(rule["fields"])}) for rule in data.get("unchecked", ())
+            ),
             confidence=data["confidence"] or 0.0,
             notes=tuple(data["notes"]),
         )

@@ -97,6 +97,17 @@ def names_in(root: Node) -> tuple[str, ...]:
     return tuple(dict.fromkeys(node.root for node in _walk(root) if isinstance(node, Path)))
 
 
+def needed(rule: Rule) -> tuple[str, ...]:
+    """The fields and tables without which a rule may say nothing: not those that may lack (`coalesce(rounding, 0)`)."""
+    spared = {
+        name
+        for node in _walk(rule.node)
+        if isinstance(node, Call) and node.function == "coalesce"
+        for name in names_in(node)
+    }
+    return tuple(name for name in rule.fields if name not in spared)
+
+
 def holds(rule: Rule, known: Known, tolerance: Decimal) -> bool | None:
     """Whether the rule is kept; None if a value it needs was not found."""
     found = _guarded(lambda: _evaluate(rule.node, known, tolerance))

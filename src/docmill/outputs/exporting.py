@@ -1,7 +1,5 @@
-"""Many documents as one file: a row for each document, or for each of its line items."""
+"""Many documents as one file: a row for each document, or for each row of one of its tables."""
 
-import csv
-import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -11,8 +9,10 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 from docmill.model.errors import InvalidInput, NotFound
 from docmill.model.review import ReviewStatus
+from docmill.outputs.csv_text import RFC_4180, CsvStyle, asked_style, csv_pieces
 from docmill.outputs.duck import named, quoted
 from docmill.outputs.gathering import REVIEW
+from docmill.outputs.layout import column_name
 from docmill.outputs.querying import plain
 from docmill.outputs.tables import CONFIDENCES, COUNTED, STANDS, columns_of, export_columns, schema_columns
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 ITEMS = "line_items"
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 _AT_ONCE = 1000
 _COUNTED = f"{COUNTED} AND schema IS NOT NULL"
 """What is written unless all is asked for."""
@@ -52,6 +51,22 @@ class ExportFormat(StrEnum):
     PARQUET = "parquet"
 
 
+def asked_table(*, items: bool, table: str | None) -> str | None:
+    """Whose rows are asked for, if not documents; `items` is short for the line items."""
+    if items and table not in (None, ITEMS):
+        raise InvalidInput(f"items is short for the table {ITEMS}, and {table} is another; ask for one.", field="items")
+    return ITEMS if items else table
+
+
+def style_for(form: ExportFormat, *, excel: bool, delimiter: str | None, decimal: str | None) -> CsvStyle:
+    """How CSV is to be spelled; InvalidInput if it is asked of another format, or cannot be."""
+    asked = {"excel": excel, "delimiter": delimiter is not None, "decimal": decimal is not None}
+    wrong = [name for name, is_asked in asked.items() if is_asked and form is not ExportFormat.CSV]
+    if wrong:
+        raise InvalidInput(f"{wrong[0]} is for CSV, and this is {form.value}; leave it away.", field=wrong[0])
+    return asked_style(excel=excel, delimiter=delimiter, decimal=decimal)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
     """What is exported."""
@@ -59,8 +74,8 @@ class Choice:
     schema: str | None = None
     since: datetime | None = None
     """Documents that came in at this moment or later."""
-    items: bool = False
-    """A row for each line item instead of each document."""
+    table: str | None = None
+    """A row for each row of this table instead of each document."""
     reviews: tuple[str, ...] = ()
     """Only documents whose review stands at one of these; NO_ITEM: those without an item. Empty: all."""
     duplicates: bool = False
@@ -77,6 +92,8 @@ class Export:
         self._kinds = dict(columns_of(connection, "documents"))
         if choice.schema is not None:
             self._check_schema(choice.schema)
+        self._columns = self._chosen_columns()
+        self._table = None if choice.table is None else self._checked_table(choice.table)
 
     def _check_schema(self, name: str) -> None:
         named = "SELECT DISTINCT schema FROM documents WHERE schema IS NOT NULL ORDER BY 1"
@@ -86,6 +103,21 @@ class Export:
             raise NotFound(
                 f"No document of the schema {name!r} is among the outputs. There are: {', '.join(known)}.", schema=name
             )
+
+    def _chosen_columns(self) -> list[str]:
+        if self._choice.schema is None:
+            return export_columns(self._kinds)
+        return schema_columns(self._connection, self._choice.schema, self._folders, self._kinds)
+
+    def _checked_table(self, name: str) -> str:
+        """The column of a table, by the name that the schema has for it."""
+        known = [column for column in self._columns if self._kinds[column].startswith("STRUCT")]
+        for column in (column_name(name), name):
+            if column in known:
+                return column
+        where = "the documents have" if self._choice.schema is None else f"the schema {self._choice.schema!r} has"
+        there = f"{where}: {', '.join(known)}" if known else f"{where} none at all"
+        raise NotFound(f"There is no table {name!r}; {there}.", table=name)
 
     def count(self) -> int:
         """Rows that will be written."""
@@ -108,11 +140,11 @@ class Export:
         assert found is not None
         return found[0]
 
-    def text(self, form: ExportFormat) -> Iterator[str]:
-        """The file piece by piece, in any format but Parquet."""
+    def text(self, form: ExportFormat, style: CsvStyle = RFC_4180) -> Iterator[str]:
+        """The file piece by piece, in any format but Parquet; the style is that of CSV."""
         match form:
             case ExportFormat.CSV:
-                return self._csv()
+                return self._csv(style)
             case ExportFormat.JSON:
                 return self._json()
             case ExportFormat.JSONL:
@@ -127,26 +159,10 @@ class Export:
         query = self._query(nested=True)
         self._connection.execute(f"COPY ({query}) TO {quoted(str(file))} (FORMAT parquet, COMPRESSION zstd)")
 
-    def _csv(self) -> Iterator[str]:
-        """As RFC 4180 has it. Text that a spreadsheet would take for a formula begins with an apostrophe."""
+    def _csv(self, style: CsvStyle) -> Iterator[str]:
         result = self._connection.execute(self._query(nested=False))
-        described = result.description or []
-        texts = [str(kind) == "VARCHAR" for _, kind, *_ in described]
-        buffer = io.StringIO()
-        writer = csv.writer(buffer, lineterminator="\r\n")
-        writer.writerow([name for name, *_ in described])
-        while rows := result.fetchmany(_AT_ONCE):
-            for row in rows:
-                writer.writerow(
-                    [
-                        safe_text(value) if is_text and value is not None else plain(value)
-                        for value, is_text in zip(row, texts, strict=True)
-                    ]
-                )
-            yield buffer.getvalue()
-            buffer.seek(0)
-            buffer.truncate()
-        yield buffer.getvalue()
+        described = [(name, str(kind)) for name, kind, *_ in result.description or []]
+        return csv_pieces(described, iter(lambda: result.fetchmany(_AT_ONCE), []), style)
 
     def _lines(self) -> Iterator[str]:
         import orjson
@@ -172,27 +188,24 @@ class Export:
 
     def _query(self, *, nested: bool) -> str:
         """The rows; nested: with tables and confidences, which CSV cannot hold."""
-        if self._choice.schema is None:
-            columns = export_columns(self._kinds)
-        else:
-            columns = schema_columns(self._connection, self._choice.schema, self._folders, self._kinds)
-        lists = [name for name in columns if self._kinds[name].endswith("[]")]
-        flat = [named(name) for name in columns if name not in lists]
+        lists = [name for name in self._columns if self._kinds[name].endswith("[]")]
+        flat = [named(name) for name in self._columns if name not in lists]
         where = self._where(duplicates=self._choice.duplicates)
-        if self._choice.items:
-            return self._items(flat, where)
+        if self._table is not None:
+            return self._rows(self._table, flat, where)
         more = [*map(named, lists), CONFIDENCES] if nested else []
         return f"SELECT {', '.join([*flat, *more])} FROM documents WHERE {where} ORDER BY created_at, id"
 
-    def _items(self, flat: list[str], where: str) -> str:
+    def _rows(self, table: str, flat: list[str], where: str) -> str:
+        records = named(table)
         described = self._connection.execute(
-            f"DESCRIBE SELECT unnest(record) FROM (SELECT unnest({ITEMS}) AS record FROM documents)"
+            f"DESCRIBE SELECT unnest(record) FROM (SELECT unnest({records}) AS record FROM documents)"
         ).fetchall()
-        parts = [name for name, *_ in described]
-        cells = [f"each.record.{named(part)} AS {named(f'item_{part}')}" for part in parts]
+        opening = "item" if table == ITEMS else table
+        cells = [f"each.record.{named(part)} AS {named(f'{opening}_{part}')}" for part, *_ in described]
         return (
             f"SELECT {', '.join([*flat, 'each.line AS line', *cells])} FROM documents, LATERAL (SELECT "
-            f"unnest({ITEMS}) AS record, generate_subscripts({ITEMS}, 1) AS line) AS each "
+            f"unnest({records}) AS record, generate_subscripts({records}, 1) AS line) AS each "
             f"WHERE {where} ORDER BY created_at, id, line"
         )
 
@@ -209,8 +222,3 @@ class Export:
         if not duplicates:
             asked.append(self._counted)
         return " AND ".join(asked) or "true"
-
-
-def safe_text(value: str) -> str:
-    """Text that no spreadsheet takes for a formula."""
-    return f"'{value}" if value.startswith(_FORMULA) else value

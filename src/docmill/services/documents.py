@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, Row, bindparam, select, text, update
+from sqlalchemy import Connection, Row, bindparam, func, select, text, update
 
 from docmill.db.clock import database_now
 from docmill.db.database import Database
@@ -63,12 +63,19 @@ class Documents(Acted):
         self._pages: dict[str, Mapping[int, int]] = {}
 
     def list(
-        self, *, status: DocumentStatus | None = None, before: str | None = None, limit: int = 50
+        self,
+        *,
+        status: DocumentStatus | None = None,
+        duplicates: bool = True,
+        before: str | None = None,
+        limit: int = 50,
     ) -> Sequence[DocumentRecord]:
-        """The newest first; `before` is the id of the last one seen."""
+        """The newest first, with or without duplicates; `before` is the id of the last one seen."""
         query = views().where(documents.c.org_id == self._org_id)
         if status is not None:
             query = query.where(STATUS.element == status.value)
+        if not duplicates:
+            query = query.where(documents.c.status != DocumentStatus.DUPLICATE.value)
         with self._database.read() as connection:
             if before is not None:
                 last = self._row(connection, before)
@@ -78,6 +85,12 @@ class Documents(Acted):
                 query = query.where(~later)
             rows = connection.execute(query.order_by(documents.c.created_at.desc(), documents.c.id.desc()).limit(limit))
             return _told(connection, rows.all())
+
+    def duplicates(self) -> int:
+        """How many documents are copies of others."""
+        mine = (documents.c.org_id == self._org_id, documents.c.status == DocumentStatus.DUPLICATE.value)
+        with self._database.read() as connection:
+            return int(connection.execute(select(func.count()).select_from(documents).where(*mine)).scalar_one())
 
     def get(self, document_id: str) -> DocumentRecord:
         """One document; NotFound if there is none."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from docmill.db.clock import database_now
 from docmill.db.database import Database
 from docmill.model.people import Principal
+from docmill.outputs.csv_text import RFC_4180, CsvStyle
 from docmill.outputs.exporting import Choice, Export, ExportFormat
 from docmill.outputs.gathering import Known, NothingYet, gather
 from docmill.outputs.places import OutputSettings
@@ -44,7 +45,7 @@ class Exports(OrgService):
         self._cache = cache
         self._workshop = workshop
 
-    def write(self, choice: Choice, form: ExportFormat, *, by: Principal) -> Path:
+    def write(self, choice: Choice, form: ExportFormat, *, by: Principal, style: CsvStyle = RFC_4180) -> Path:
         """A file with the chosen rows; whoever asked deletes it. NothingYet if there are no outputs at all.
 
         With `duplicates` every document has a row, also those of which only the database knows.
@@ -70,7 +71,7 @@ class Exports(OrgService):
                 chosen.parquet(file)
             else:
                 with file.open("x", encoding="utf-8", newline="") as stream:
-                    stream.writelines(chosen.text(form))
+                    stream.writelines(chosen.text(form, style))
             record_export(self._database, by, choice, form)
         except BaseException:
             file.unlink(missing_ok=True)

@@ -2,6 +2,8 @@
 
 import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from io import StringIO
@@ -9,11 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from docmill.bootstrap import open_app
+from docmill.bootstrap import App, open_app
 from docmill.cli import documents, evaluating, process, query
 from docmill.cli.documents import list_documents
 from docmill.cli.review_text import item_table
+from docmill.documents.records import DocumentRecord, insert_new
 from docmill.extraction.scoring import FieldSummary, Summary
+from docmill.model.documents import DocumentStatus
 from docmill.model.ids import new_id
 from docmill.model.review import ReviewStatus, SlaState
 from docmill.outputs.querying import Answer
@@ -44,16 +48,24 @@ def lines(screen: Terminal) -> list[str]:
     return _COLOUR.sub("", screen.getvalue()).splitlines()
 
 
+@contextmanager
+def installed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[App]:
+    """An installation that commands find."""
+    monkeypatch.setenv("DOCMILL_HOME", str(folder / "home"))
+    monkeypatch.delenv("DOCMILL_DATABASE_URL", raising=False)
+    monkeypatch.chdir(folder)
+    url = f"sqlite:///{folder / 'home' / 'docmill.db'}"
+    with open_app(Settings(home=folder / "home", database_url=url), check_schema=False) as app:
+        app.upgrade()
+        yield app
+
+
 @pytest.fixture
 def waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Two documents of an installation in which nobody works."""
-    monkeypatch.setenv("DOCMILL_HOME", str(tmp_path / "home"))
-    monkeypatch.delenv("DOCMILL_DATABASE_URL", raising=False)
-    monkeypatch.chdir(tmp_path)
-    url = f"sqlite:///{tmp_path / 'home' / 'docmill.db'}"
-    with open_app(Settings(home=tmp_path / "home", database_url=url), check_schema=False) as app:
-        app.upgrade()
-    with mailroom(url, tmp_path) as room:
+    with installed(tmp_path, monkeypatch):
+        pass
+    with mailroom(f"sqlite:///{tmp_path / 'home' / 'docmill.db'}", tmp_path) as room:
         return room.submit(*(room.put(f"{name}.pdf", letter(name)) for name in ("one", "two")))
 
 
@@ -81,10 +93,49 @@ def test_a_wide_list_of_documents_has_whole_ids_and_times(waiting: list[str], mo
     assert {row.split()[0] for row in rows} == set(waiting)
 
 
+@pytest.mark.parametrize(
+    ("status", "everything", "listed", "noted"),
+    [
+        (None, False, ["completed"], True),
+        (None, True, ["completed", "duplicate", "duplicate"], False),
+        (DocumentStatus.DUPLICATE, False, ["duplicate", "duplicate"], False),
+        (DocumentStatus.COMPLETED, False, ["completed"], False),
+    ],
+)
+def test_duplicates_are_counted_and_listed_only_if_they_are_asked_for(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    status: DocumentStatus | None,
+    everything: bool,
+    listed: list[str],
+    noted: bool,
+) -> None:
+    with installed(tmp_path, monkeypatch) as app:
+        original = new_id()
+        copies = {"status": DocumentStatus.DUPLICATE, "duplicate_of": original}
+        records = [
+            DocumentRecord(
+                id=original if each == 0 else new_id(),
+                org_id=app.org_id,
+                file_name=f"{each}.pdf",
+                created_at=datetime(2026, 11, 16, each, tzinfo=UTC),
+                **({"status": DocumentStatus.COMPLETED} if each == 0 else copies),
+            )
+            for each in range(3)
+        ]
+        with app.database.scoped(app.org_id).write() as connection:
+            insert_new(connection, records)
+    screen = terminal(monkeypatch, 80)
+    assert list_documents(status=status, everything=everything) == 0
+    assert sorted(row.split()[1] for row in lines(screen)[1:]) == listed
+    assert ("2 duplicates left out; --all" in capsys.readouterr().err) is noted
+
+
 def test_a_check_is_told_to_its_end_on_as_many_lines_as_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = terminal(monkeypatch, 60)
     message = "Subtotal and tax do not make the total. " * 3 + "Here: 1 + 2 = 4."
-    documents._print_checks([{"name": "total_adds_up", "passed": False, "message": message}])
+    documents._print_checks([{"name": "total_adds_up", "passed": False, "message": message}], [])
     first, *rest = lines(screen)
     assert first.startswith("fail total_adds_up: ")
     assert len(rest) >= 2

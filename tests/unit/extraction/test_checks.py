@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from docmill.extraction.checks import check
+from docmill.extraction.checks import OF_FIELDS, check
 from docmill.extraction.result import Check, Extraction, FieldValue, Reader
 from docmill.extraction.schema import FieldSchema, load_schema
 from docmill.extraction.schema_text import parse_schema
@@ -85,6 +85,39 @@ def test_a_row_that_was_not_read_whole_makes_a_sum_unknown() -> None:
     lines = [{"amount": "60.00"}, {"description": "something"}]
     assert outcome("lines_add_up", {"subtotal": "90.00", "total": "95.00"}, line_items=lines) is None
     assert outcome("lines_add_up", {"subtotal": "90.00", "total": "95.00"}, line_items=[]) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "lines", "lacking"),
+    [
+        ("total_adds_up", {"subtotal": "100.00", "total": "119.00"}, [], ("tax",)),
+        ("due_after_issue", {"issue_date": "2026-01-02", "due_date": "soon"}, [], ("due_date",)),
+        ("due_adds_up", {}, [], ("amount_due", "total")),
+        ("lines_add_up", {"subtotal": "90.00", "total": "95.00"}, [{"description": "something"}], ()),
+    ],
+)
+def test_a_rule_that_could_not_be_looked_at_says_what_it_lacks(
+    name: str, fields: dict[str, str], lines: list[dict[str, str]], lacking: tuple[str, ...]
+) -> None:
+    """What may lack (prepaid, rounding) is no reason."""
+    checked = check(extracted(INVOICE, fields, line_items=lines), INVOICE)
+    (told,) = [one for one in checked.unchecked if one.name == name]
+    assert sorted(told.fields) == sorted(lacking)
+    assert all(INVOICE.fields[field].title in told.message for field in lacking)
+    assert not [one for one in checked.checks if one.name == name]
+    assert Extraction.from_json(checked.as_json()) == checked
+
+
+def test_every_rule_is_either_checked_or_unchecked() -> None:
+    whole = {"subtotal": "100.00", "tax": "19.00", "total": "119.00"}
+    for fields in ({}, {"total": "119.00"}, whole):
+        checked = check(extracted(INVOICE, fields), INVOICE)
+        told = [one.name for one in checked.checks if one.name not in OF_FIELDS]
+        told += [one.name for one in checked.unchecked]
+        assert sorted(told) == sorted(rule.name for rule in INVOICE.rules)
+    found = checked.as_json()
+    del found["unchecked"]
+    assert Extraction.from_json(found).unchecked == ()
 
 
 def test_each_value_learns_what_it_passed_and_failed() -> None:

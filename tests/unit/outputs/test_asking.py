@@ -1,8 +1,5 @@
 """Outputs can be asked in SQL and exported, and nothing else can be reached on the way."""
 
-import csv
-import io
-import json
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
@@ -13,10 +10,9 @@ from typing import Any
 import pytest
 
 from docmill.extraction.result import Extraction, Reader
-from docmill.model.errors import NotFound
 from docmill.model.ids import DEFAULT_ORG
 from docmill.outputs import gathering
-from docmill.outputs.exporting import Choice, Export, ExportFormat
+from docmill.outputs.exporting import Choice, Export
 from docmill.outputs.gathering import Known, NothingYet, OutputDamaged, gather
 from docmill.outputs.places import OutputSettings
 from docmill.outputs.querying import Outputs, QueryInvalid
@@ -193,59 +189,6 @@ def test_a_file_that_goes_while_it_is_looked_at_is_left_out(
         assert connection.execute("SELECT count(*) FROM documents").fetchone() == (2,)
 
 
-def exported(settings: OutputSettings, form: ExportFormat, choice: Choice) -> str:
-    with gather(settings, None) as connection:
-        return "".join(Export(connection, choice).text(form))
-
-
-def test_a_csv_has_a_row_for_each_document_and_no_copies(settings: OutputSettings) -> None:
-    text = exported(settings, ExportFormat.CSV, Choice())
-    rows = list(csv.DictReader(io.StringIO(text, newline="")))
-    assert [row["id"] for row in rows] == ["a1", "b2"]
-    assert rows[0]["total"] == INVOICE.fields["total"]
-    assert text.count("\r\n") == 3
-    assert "line_items" not in rows[0]
-
-
-def test_line_items_are_rows_with_the_fields_of_their_document(settings: OutputSettings) -> None:
-    text = exported(settings, ExportFormat.CSV, Choice(schema="invoice", items=True, duplicates=True))
-    rows = list(csv.DictReader(io.StringIO(text, newline="")))
-    assert [(row["id"], row["line"]) for row in rows] == [(id, str(n)) for id in ("a1", "c3") for n in (1, 2, 3)]
-    assert [row["item_amount"] for row in rows[:3]] == [item["amount"] for item in INVOICE.rows["line_items"]]
-    assert {row["invoice_number"] for row in rows} == {INVOICE.fields["invoice_number"]}
-
-
-def test_no_cell_of_a_csv_is_a_formula(settings: OutputSettings) -> None:
-    evil = '=HYPERLINK("http://example.com")'
-    names = {"seller_name": evil, "buyer_name": "@SUM(A1)", "order_number": "-1+1", "total": "-5.00"}
-    fields = {name: found(value) for name, value in names.items()}
-    write(extraction(INVOICE, **fields), Facts(id="d4", file_name="+cmd.pdf"), settings, CAME_IN)
-    text = exported(settings, ExportFormat.CSV, Choice(schema="invoice"))
-    row = next(row for row in csv.DictReader(io.StringIO(text, newline="")) if row["id"] == "d4")
-    assert row["seller_name"] == f"'{evil}"
-    assert (row["buyer_name"], row["order_number"], row["file_name"]) == ("'@SUM(A1)", "'-1+1", "'+cmd.pdf")
-    assert row["total"] == "-5.00"
-
-
-def test_json_and_lines_of_json_hold_tables_too(settings: OutputSettings) -> None:
-    records = json.loads(exported(settings, ExportFormat.JSON, Choice()))
-    lines = [json.loads(line) for line in exported(settings, ExportFormat.JSONL, Choice()).splitlines()]
-    assert records == lines
-    assert records[0]["line_items"][0]["description"] == INVOICE.rows["line_items"][0]["description"]
-    assert records[0]["confidences"]["total"] == 0.9
-    assert exported(settings, ExportFormat.JSON, Choice(since=CAME_IN + timedelta(days=9))) == "[]\n"
-
-
-def test_only_what_came_in_since_is_exported(settings: OutputSettings) -> None:
-    records = json.loads(exported(settings, ExportFormat.JSON, Choice(since=CAME_IN + timedelta(hours=1))))
-    assert [record["id"] for record in records] == ["b2"]
-
-
-def test_a_schema_that_no_document_has_is_named(settings: OutputSettings) -> None:
-    with pytest.raises(NotFound, match="There are: invoice, receipt"):
-        exported(settings, ExportFormat.CSV, Choice(schema="invoise"))
-
-
 def test_each_document_counts_once_by_its_newest_result(tmp_path: Path) -> None:
     """Copies, and what a changed setting or schema made of the same bytes before, are not summed up again."""
     settings = OutputSettings(root=tmp_path)
@@ -317,25 +260,6 @@ def test_documents_that_failed_are_listed_too(settings: OutputSettings) -> None:
     assert [row[0] for row in rows] == ["a1", "b2", "c3", "f6"]
     assert rows[-1] == ("f6", "broken.pdf", "failed", "damaged_file", False)
     assert rows[0][2] == "completed"
-
-
-def test_what_people_look_for_comes_before_what_machines_need(settings: OutputSettings) -> None:
-    for choice in (Choice(), Choice(schema="invoice")):
-        head = next(iter(Export(gather(settings, None), choice).text(ExportFormat.CSV))).splitlines()[0].split(",")
-        assert head[0] == "file_name"
-        for name in ("invoice_number", "total"):
-            assert head.index(name) < min(head.index(machine) for machine in ("id", "org_id", "sha256", "schema"))
-
-
-def test_a_schema_that_came_from_a_file_has_its_own_columns_alone(settings: OutputSettings) -> None:
-    parcel = Extraction(
-        schema="mine", schema_version="1", reader=Reader.LOCAL, document_type="other", fields={"weight": found("12")}
-    )
-    write(parcel, Facts(id="d4", sha256="dd" * 32), settings, CAME_IN)
-    text = "".join(Export(gather(settings, None), Choice(schema="mine")).text(ExportFormat.CSV))
-    head = text.splitlines()[0].split(",")
-    assert "weight" in head
-    assert not {"invoice_number", "company", "seller_name"} & set(head)
 
 
 @pytest.mark.parametrize("kind", ["quote", "order", "delivery_note", "statement", "reminder"])

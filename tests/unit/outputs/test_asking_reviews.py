@@ -12,7 +12,7 @@ import pytest
 
 from docmill.model.errors import InvalidInput
 from docmill.outputs.duck import quoted
-from docmill.outputs.exporting import Choice, Export, ExportFormat, asked_reviews
+from docmill.outputs.exporting import ITEMS, Choice, Export, ExportFormat, asked_reviews
 from docmill.outputs.gathering import Known, gather
 from docmill.outputs.places import OutputSettings
 from docmill.outputs.querying import Outputs
@@ -65,7 +65,7 @@ def test_exports_tell_the_review_and_can_be_limited_to_it(
     known = stand(a1_1="corrected")
 
     def rows(items: bool, reviews: tuple[str, ...]) -> list[tuple[str, str | None]]:
-        choice = Choice(reviews=reviews, items=items)
+        choice = Choice(reviews=reviews, table=ITEMS if items else None)
         with gather(settings, None, known=known) as connection:
             export = Export(connection, choice)
             if form is ExportFormat.PARQUET:
