@@ -152,6 +152,20 @@ def test_the_day_until_which_a_discount_is_given_is_not_the_due_date() -> None:
     assert value(read_invoice(typed_reading(page)), "due_date") == "2024-03-01"
 
 
+@pytest.mark.parametrize(
+    ("page", "issued"),
+    [
+        ("Gutschrift GS-14\nDatum  17.02.2026\nzu Rechnung Nr. 2026-0107\nRechnungsdatum  02.02.2026", "2026-02-17"),
+        ("CREDIT NOTE\nDate  20/03/2026\nOriginal invoice  INV-77\nInvoice date  01/03/2026", "2026-03-20"),
+        ("Avoir A-9\nDate de facture : 03/02/2026\nDate de l'avoir : 23/02/2026", "2026-02-23"),
+        ("CREDIT NOTE 5\nInvoice date  01/03/2026\nDelivery date  28/02/2026", "2026-03-01"),
+        ("INVOICE 5\nInvoice date  01/03/2026\nDate  20/03/2026", "2026-03-01"),
+    ],
+)
+def test_a_credit_note_has_a_day_of_its_own_beside_that_of_the_invoice_it_corrects(page: str, issued: str) -> None:
+    assert value(read_invoice(typed_reading(page)), "issue_date") == issued
+
+
 def test_nothing_on_the_page_is_nothing_found() -> None:
     found = read_invoice(Reading(sha256="0" * 64, format=Format.PDF))
 

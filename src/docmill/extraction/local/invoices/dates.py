@@ -2,9 +2,10 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from docmill.extraction.local.invoices.items import Items
+from docmill.extraction.local.invoices.kinds import CREDIT_NOTE, kind_of, names_an_invoice
 from docmill.extraction.local.invoices.paper import Option, Paper, meanings
 from docmill.extraction.local.invoices.priors import prior
 from docmill.extraction.local.invoices.spans import DateSpan
@@ -33,13 +34,35 @@ def _means(paper: Paper, span: DateSpan) -> Mapping[str, float]:
     return meanings(DATE_LABELS, paper.labels(span.cell, span.start, span.end, dated=True))
 
 
+_PLAINLY = 0.6
+"""How surely a label says that a document was written that day: `Datum` beside it or above."""
+
+
+def _corrected(paper: Paper, labelled: Sequence[Mapping[str, float]]) -> list[Mapping[str, float]]:
+    """The meanings of all dates of a credit note: the day of the invoice is not its own, if another is."""
+    whose = [_of_invoice(paper, span) for span in paper.dates]
+    if not any(means.get("issue", 0.0) >= _PLAINLY and not other for means, other in zip(labelled, whose, strict=True)):
+        return list(labelled)
+    return [{"order": 1.0} if other else means for means, other in zip(labelled, whose, strict=True)]
+
+
+def _of_invoice(paper: Paper, span: DateSpan) -> bool:
+    """Whether the label that makes it a day of issue names an invoice."""
+    labels = paper.labels(span.cell, span.start, span.end, dated=True)
+    sure = [(DATE_LABELS(label.text).get("issue", 0.0) * label.weight, label.text) for label in labels]
+    points, text = max(sure, default=(0.0, ""))
+    return points > 0 and names_an_invoice(text)
+
+
 def options(paper: Paper, items: Items, field: str) -> list[Option]:
     """Candidates of one field: every date on the page."""
     meaning = MEANING[field]
     counts = Counter(span.value for span in paper.dates)
     latest = max(counts, default=None)
     found = []
-    labelled = [_means(paper, span) for span in paper.dates]
+    labelled: Sequence[Mapping[str, float]] = [_means(paper, span) for span in paper.dates]
+    if field == "issue_date" and kind_of(paper.sheet) == CREDIT_NOTE:
+        labelled = _corrected(paper, labelled)
     early = {span.value for span, means in zip(paper.dates, labelled, strict=True) if means.get("discount", 0.0) >= 0.5}
     # Where an earlier day earns a discount there are two by which to pay, and people write down one or the other.
     signals = {"either": float(bool(early))} if field == "due_date" else {}

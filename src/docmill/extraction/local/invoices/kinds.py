@@ -11,6 +11,12 @@ _CREDIT = re.compile(
     r"hyvityslasku|korekta"
 )
 _INVOICE = re.compile(r"rechnung(?!skorrektur)|invoice|facture|factuur|fattura|factura|faktura|fatura|lasku|\bbill\b")
+CREDIT_NOTE = "credit_note"
+
+
+def names_an_invoice(label: str) -> bool:
+    """Whether a plain label speaks of an invoice: on a credit note, of the one that it corrects."""
+    return bool(_INVOICE.search(label)) and not _CREDIT.search(label)
 
 
 def kind_of(sheet: Sheet) -> str:
@@ -19,7 +25,7 @@ def kind_of(sheet: Sheet) -> str:
         if cell.page > 1 or cell.depth > 0.5 or len(cell.tokens) > 6:
             continue
         if _CREDIT.search(cell.plain):
-            return "credit_note"
+            return CREDIT_NOTE
         if _INVOICE.search(cell.plain) and (cell.height > 1.25 * sheet.height or len(cell.tokens) <= 2):
             return "invoice"
     return "invoice"

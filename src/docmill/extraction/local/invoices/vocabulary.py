@@ -104,7 +104,7 @@ DATES: Sequence[tuple[str, float, str]] = (
      r"date\W{0,2}of\W{0,2}(?:issue|invoice)"),
     ("issue", 1.0, r"(?:rechnungs|beleg|ausstellungs|gutschrifts|factuur|faktura|fakturerings)-?\W?(?:datum|dato|"
      r"dat\b)"),
-    ("issue", 1.0, r"date\W{0,2}(?:de |d')?(?:la |l')?(?:facture|facturation|emission)|data\W{0,2}(?:fattura|"
+    ("issue", 1.0, r"date\W{0,2}(?:de |d')?(?:la |l')?(?:facture|facturation|emission|avoir)|data\W{0,2}(?:fattura|"
      r"documento|emissione|faktury)"),
     ("issue", 1.0, r"fecha\W{0,2}(?:de )?(?:la )?(?:factura|emision|expedicion)|issue\w* (?:date|on|at)|"
      r"(?:is)?sued (?:on|at)|factuurdatum"),
