@@ -12,7 +12,7 @@ from docmill.model.review import ReviewStatus
 from docmill.outputs.csv_text import RFC_4180, CsvStyle, asked_style, csv_pieces
 from docmill.outputs.duck import named, quoted
 from docmill.outputs.gathering import REVIEW
-from docmill.outputs.layout import column_name
+from docmill.outputs.layout import column_name, schema_name
 from docmill.outputs.querying import plain
 from docmill.outputs.tables import CONFIDENCES, COUNTED, STANDS, columns_of, export_columns, schema_columns
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 ITEMS = "line_items"
+LINE = "line"
+"""The place of a row in its table."""
 _AT_ONCE = 1000
 _COUNTED = f"{COUNTED} AND schema IS NOT NULL"
 """What is written unless all is asked for."""
@@ -116,7 +118,7 @@ class Export:
             if column in known:
                 return column
         where = "the documents have" if self._choice.schema is None else f"the schema {self._choice.schema!r} has"
-        there = f"{where}: {', '.join(known)}" if known else f"{where} none at all"
+        there = f"{where}: {', '.join(map(schema_name, known))}" if known else f"{where} none at all"
         raise NotFound(f"There is no table {name!r}; {there}.", table=name)
 
     def count(self) -> int:
@@ -197,16 +199,21 @@ class Export:
         return f"SELECT {', '.join([*flat, *more])} FROM documents WHERE {where} ORDER BY created_at, id"
 
     def _rows(self, table: str, flat: list[str], where: str) -> str:
-        records = named(table)
+        # Fields may have any name: theirs are all qualified, and those made here can be no field's.
+        records, each, record, place = f"documents.{named(table)}", named("the row"), named("a row"), named("its place")
         described = self._connection.execute(
-            f"DESCRIBE SELECT unnest(record) FROM (SELECT unnest({records}) AS record FROM documents)"
+            f"DESCRIBE SELECT unnest({record}) FROM (SELECT unnest({records}) AS {record} FROM documents)"
         ).fetchall()
-        opening = "item" if table == ITEMS else table
-        cells = [f"each.record.{named(part)} AS {named(f'{opening}_{part}')}" for part, *_ in described]
+        opening = "item" if table == ITEMS else schema_name(table)
+        taken = {name.casefold() for name in self._columns}
+        cells = [f"{each}.{place} AS {named(_free(LINE, taken))}"]
+        for part, *_ in described:
+            cells.append(f"{each}.{record}.{named(part)} AS {named(_free(f'{opening}_{part}', taken))}")
+        fields = [f"documents.{name}" for name in flat]
         return (
-            f"SELECT {', '.join([*flat, 'each.line AS line', *cells])} FROM documents, LATERAL (SELECT "
-            f"unnest({records}) AS record, generate_subscripts({records}, 1) AS line) AS each "
-            f"WHERE {where} ORDER BY created_at, id, line"
+            f"SELECT {', '.join([*fields, *cells])} FROM documents, LATERAL (SELECT "
+            f"unnest({records}) AS {record}, generate_subscripts({records}, 1) AS {place}) AS {each} "
+            f"WHERE {where} ORDER BY documents.created_at, documents.id, {each}.{place}"
         )
 
     def _where(self, *, duplicates: bool) -> str:
@@ -222,3 +229,11 @@ class Export:
         if not duplicates:
             asked.append(self._counted)
         return " AND ".join(asked) or "true"
+
+
+def _free(name: str, taken: set[str]) -> str:
+    """The name of a column, which is then taken: another one if a field has it."""
+    while name.casefold() in taken:
+        name = f"row_{name}"
+    taken.add(name.casefold())
+    return name

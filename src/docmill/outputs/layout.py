@@ -83,6 +83,12 @@ def column_name(name: str) -> str:
     return f"field_{name}" if name in _RESERVED else name
 
 
+def schema_name(column: str) -> str:
+    """What the schema calls the field or table of a column."""
+    name = column.removeprefix("field_")
+    return name if name in _RESERVED else column
+
+
 def layout_of(schema: "FieldSchema | None", extraction: "Extraction") -> Layout:
     """The columns for documents of a schema.
 

@@ -60,9 +60,35 @@ def test_any_table_of_any_schema_is_exported(settings: OutputSettings) -> None:
         (None, "status", ["late"]),
     ):
         records = json.loads(exported(settings, ExportFormat.JSON, Choice(schema=schema, table=table)))
-        column = {"tax_lines": "tax_lines_rate", "parcels": "parcels_code", "status": "field_status_word"}[table]
+        column = {"tax_lines": "tax_lines_rate", "parcels": "parcels_code", "status": "status_word"}[table]
         assert [record[column] for record in records] == cells, table
         assert [record["line"] for record in records] == list(range(1, len(cells) + 1))
+
+
+@pytest.mark.parametrize("form", [ExportFormat.CSV, ExportFormat.JSON, ExportFormat.JSONL])
+def test_a_field_keeps_its_name_and_a_cell_of_that_name_has_another(
+    settings: OutputSettings, form: ExportFormat
+) -> None:
+    names = ("line", "record", "each", "documents", "parcels_code", "Parcels_Size")
+    mine = Extraction(
+        schema="mine",
+        schema_version="1",
+        reader=Reader.LOCAL,
+        document_type="other",
+        fields={name: found(f"of {name}") for name in names},
+        rows={"parcels": [{"code": found("A"), "size": found("1"), "line": found("x")}]},
+    )
+    write(mine, Facts(id="d4", sha256="dd" * 32), settings, CAME_IN)
+    text = exported(settings, form, Choice(schema="mine", table="parcels"))
+    if form is ExportFormat.CSV:
+        head, cells = csv.reader(io.StringIO(text, newline=""))
+        assert len(set(head)) == len(head)
+        record = dict(zip(head, cells, strict=True))
+    else:
+        (record,) = json.loads(text) if form is ExportFormat.JSON else [json.loads(text)]
+    assert [record[name] for name in names] == [f"of {name}" for name in names]
+    assert (record["row_parcels_code"], record["row_parcels_size"], record["parcels_line"]) == ("A", "1", "x")
+    assert str(record["row_line"]) == "1"
 
 
 @pytest.mark.parametrize(
@@ -79,6 +105,13 @@ def test_a_table_that_there_is_not_is_named_with_those_there_are(
 ) -> None:
     with pytest.raises(NotFound, match=told):
         exported(settings, ExportFormat.CSV, Choice(schema=schema, table=table))
+
+
+def test_tables_are_named_as_their_schema_has_them(settings: OutputSettings) -> None:
+    mine = replace(extraction(INVOICE), schema="mine", rows={"status": [{"word": found("late")}]})
+    write(mine, Facts(id="d4", sha256="dd" * 32), settings, CAME_IN)
+    with pytest.raises(NotFound, match="the schema 'mine' has: status\\."):
+        exported(settings, ExportFormat.CSV, Choice(schema="mine", table="parcels"))
 
 
 def test_items_is_short_for_one_table() -> None:
