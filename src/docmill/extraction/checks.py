@@ -118,7 +118,7 @@ def _of_rules(extraction: Extraction, schema: FieldSchema, tolerance: Decimal | 
         allowed = schema.tolerance if allowed is None else allowed
         kept = rules.holds(rule, known, allowed)
         if kept is None:
-            yield _unchecked(rule, known, schema)
+            yield _unchecked(rule, rules.lacking(rule, known, allowed), schema)
             continue
         opening = f"{rule.message} " if rule.message and not kept else ""
         message = f"{opening}{'' if kept else 'Here: '}{rules.explain(rule, known, allowed)}."
@@ -127,12 +127,15 @@ def _of_rules(extraction: Extraction, schema: FieldSchema, tolerance: Decimal | 
         yield Check(name=rule.name, passed=kept, message=message, fields=present)
 
 
-def _unchecked(rule: rules.Rule, known: rules.Known, schema: FieldSchema) -> Unchecked:
-    lacking = tuple(name for name in rules.needed(rule) if name not in known.fields and not known.rows.get(name))
-    titles = [(schema.fields.get(name) or schema.tables[name]).title for name in lacking]
-    # All are there, and yet it cannot be said: a row has a gap, or the amount to divide by is zero.
-    told = f"Not found or not readable: {', '.join(titles)}" if titles else "A value that it needs could not be read"
-    return Unchecked(name=rule.name, message=f"{told}.", fields=lacking)
+def _unchecked(rule: rules.Rule, lacking: Sequence[tuple[str, str | None]], schema: FieldSchema) -> Unchecked:
+    titles = [_title(schema, name, column) for name, column in lacking]
+    told = f"Not found or not readable: {', '.join(titles)}" if titles else "Cannot be computed with the values found"
+    return Unchecked(name=rule.name, message=f"{told}.", fields=tuple(dict.fromkeys(name for name, _ in lacking)))
+
+
+def _title(schema: FieldSchema, name: str, column: str | None) -> str:
+    title = (schema.fields.get(name) or schema.tables[name]).title
+    return title if column is None else f"{title} ({schema.tables[name].columns[column].title})"
 
 
 def _known(extraction: Extraction, schema: FieldSchema) -> rules.Known:

@@ -97,15 +97,25 @@ def names_in(root: Node) -> tuple[str, ...]:
     return tuple(dict.fromkeys(node.root for node in _walk(root) if isinstance(node, Path)))
 
 
-def needed(rule: Rule) -> tuple[str, ...]:
-    """The fields and tables without which a rule may say nothing: not those that may lack (`coalesce(rounding, 0)`)."""
-    spared = {
-        name
-        for node in _walk(rule.node)
-        if isinstance(node, Call) and node.function == "coalesce"
-        for name in names_in(node)
-    }
-    return tuple(name for name in rule.fields if name not in spared)
+def lacking(rule: Rule, known: Known, tolerance: Decimal) -> tuple[tuple[str, str | None], ...]:
+    """Without what a rule could not be looked at: fields and tables, and of a table that has rows the column with gaps.
+
+    Only what its unknown parts need: not what may lack (`coalesce(rounding, 0)`), nor what another part makes up for.
+    Nothing, if all of it is known and cannot be computed.
+    """
+    pending, found = [rule.node], []
+    while pending:
+        node = pending.pop(0)
+        if _guarded(lambda node=node: _evaluate(node, known, tolerance)) is not None:  # type: ignore[misc]
+            continue
+        match node:
+            case Path(root, (Literal(str(column)),)):
+                found.append((root, column if known.rows.get(root) else None))
+            case Path(root) if root not in known.fields:
+                found.append((root, None))
+            case _:
+                pending[:0] = _parts(node)
+    return tuple(dict.fromkeys(found))
 
 
 def holds(rule: Rule, known: Known, tolerance: Decimal) -> bool | None:
@@ -168,23 +178,27 @@ def _walk(root: Node) -> Iterator[Node]:
     while pending:
         node = pending.pop(0)
         yield node
-        match node:
-            case ListOf(items):
-                pending[:0] = items
-            case Call(arguments=arguments):
-                pending[:0] = arguments
-            case Not(operand) | Negative(operand):
-                pending[:0] = [operand]
-            case Logic(operands=operands):
-                pending[:0] = operands
-            case Compare(left=left, right=right):
-                pending[:0] = [left, right]
-            case Arithmetic(first, rest):
-                pending[:0] = [first, *(operand for _, operand in rest)]
-            case Literal() | Path():
-                pass
-            case other:
-                assert_never(other)
+        pending[:0] = _parts(node)
+
+
+def _parts(node: Node) -> Sequence[Node]:
+    match node:
+        case ListOf(items):
+            return items
+        case Call(arguments=arguments):
+            return arguments
+        case Not(operand) | Negative(operand):
+            return [operand]
+        case Logic(operands=operands):
+            return operands
+        case Compare(left=left, right=right):
+            return [left, right]
+        case Arithmetic(first, rest):
+            return [first, *(operand for _, operand in rest)]
+        case Literal() | Path():
+            return ()
+        case other:
+            assert_never(other)
 
 
 def _kind(node: Node, kinds: Mapping[str, FieldType], tables: Mapping[str, Mapping[str, FieldType]]) -> str:

@@ -93,7 +93,7 @@ def test_a_row_that_was_not_read_whole_makes_a_sum_unknown() -> None:
         ("total_adds_up", {"subtotal": "100.00", "total": "119.00"}, [], ("tax",)),
         ("due_after_issue", {"issue_date": "2026-01-02", "due_date": "soon"}, [], ("due_date",)),
         ("due_adds_up", {}, [], ("amount_due", "total")),
-        ("lines_add_up", {"subtotal": "90.00", "total": "95.00"}, [{"description": "something"}], ()),
+        ("lines_add_up", {"subtotal": "90.00", "total": "95.00"}, [{"description": "something"}], ("line_items",)),
     ],
 )
 def test_a_rule_that_could_not_be_looked_at_says_what_it_lacks(
@@ -103,9 +103,32 @@ def test_a_rule_that_could_not_be_looked_at_says_what_it_lacks(
     checked = check(extracted(INVOICE, fields, line_items=lines), INVOICE)
     (told,) = [one for one in checked.unchecked if one.name == name]
     assert sorted(told.fields) == sorted(lacking)
-    assert all(INVOICE.fields[field].title in told.message for field in lacking)
+    titles = [(INVOICE.fields.get(name) or INVOICE.tables[name]).title for name in lacking]
+    assert all(title in told.message for title in titles)
     assert not [one for one in checked.checks if one.name == name]
     assert Extraction.from_json(checked.as_json()) == checked
+
+
+@pytest.mark.parametrize(
+    ("rule", "fields", "message"),
+    [
+        ("coalesce(a, b) == c", {"c": "1"}, "Not found or not readable: The a, The b."),
+        ("coalesce(a, b) == c", {"b": "1"}, "Not found or not readable: The c."),
+        ("coalesce(a, 0) + a == c", {"c": "1"}, "Not found or not readable: The a."),
+        ("coalesce(a, 0) + b == c", {"c": "1"}, "Not found or not readable: The b."),
+        ("a is null or b == c", {"a": "1", "b": "1"}, "Not found or not readable: The c."),
+        ("a == b or a == c", {"a": "1", "b": "2"}, "Not found or not readable: The c."),
+        ("a / b == c", {"a": "1", "b": "0", "c": "1"}, "Cannot be computed with the values found."),
+        ("sum(t.x) == a", {"a": "3"}, "Not found or not readable: The rows (The x)."),
+        ("sum(t.y) == a", {}, "Not found or not readable: The a."),
+    ],
+)
+def test_what_lacks_is_what_the_unknown_parts_of_a_rule_need(rule: str, fields: dict[str, str], message: str) -> None:
+    named = "".join(f"  {name}: {{type: amount, title: The {name}}}\n" for name in "abc")
+    table = "  t: {title: The rows, columns: {x: {type: amount, title: The x}, y: {type: amount}}}\n"
+    schema = parse_schema(f"name: own\nfields:\n{named}tables:\n{table}rules: {{r: {{holds: '{rule}'}}}}\n")
+    checked = check(extracted(schema, fields, t=[{"x": "1", "y": "1"}, {"y": "2"}]), schema)
+    assert [one.message for one in checked.unchecked] == [message]
 
 
 def test_every_rule_is_either_checked_or_unchecked() -> None:
