@@ -74,6 +74,14 @@ def test_line_items_are_exported_to_stdout(processed: Mill) -> None:
     assert sorted(item["item_amount"] for item in items) == sorted(expected)
 
 
+def test_an_export_to_stdout_is_utf_8_in_any_locale(processed: Mill) -> None:
+    plain, marked = (
+        processed.having(PYTHONIOENCODING=encoding).fresh("export", "--excel").out for encoding in ("utf-8", "latin-1")
+    )
+    assert marked.startswith("\ufefffile_name,")
+    assert marked == plain
+
+
 def test_an_export_in_parquet_can_be_asked_again(processed: Mill, tmp_path: Path) -> None:
     import duckdb
 

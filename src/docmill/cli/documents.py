@@ -54,6 +54,8 @@ def list_documents(
         left_out = 0 if asked or status is not None else documents.duplicates()
         unfinished = sum(not each.status.finished for each in found)
         idle = unfinished and not alive_workers(installation.database)
+    if left_out:
+        print(f"note: {counted(left_out, 'duplicate')} left out; --all lists them too.", file=sys.stderr)
     if json:
         print_json([record(each) for each in found])
         return 0
@@ -75,8 +77,6 @@ def list_documents(
     heads = ("DOCUMENT", "STATUS", "FILE", "TYPE", "SURE", *(() if narrow else ("CREATED",)))
     print_table(heads, rows, give_way=("FILE", "TYPE"))
     note_page(len(found), limit, found[-1].id if found else None)
-    if left_out:
-        print(f"note: {counted(left_out, 'duplicate')} left out; --all lists them too.", file=sys.stderr)
     failed = sum(each.status is DocumentStatus.FAILED for each in found)
     if failed:
         ways = "`docmill documents retry --failed` tries again, `remove --failed` takes them off the list"

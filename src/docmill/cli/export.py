@@ -144,8 +144,8 @@ def _write(chosen: "Export", form: "ExportFormat", style: "CsvStyle", out: Path 
     from docmill.outputs.files import replacing
 
     if out is None:
-        # As it is: csv ends its lines itself.
-        sys.stdout.reconfigure(newline="")  # type: ignore[union-attr]
+        # As a file would be, whatever the locale is: csv ends its lines itself.
+        sys.stdout.reconfigure(encoding="utf-8", newline="")  # type: ignore[union-attr]
         for piece in chosen.text(form, style):
             sys.stdout.write(piece)
         return

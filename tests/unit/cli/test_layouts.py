@@ -130,6 +130,8 @@ def test_duplicates_are_counted_and_listed_only_if_they_are_asked_for(
     assert list_documents(status=status, everything=everything) == 0
     assert sorted(row.split()[1] for row in lines(screen)[1:]) == listed
     assert ("2 duplicates left out; --all" in capsys.readouterr().err) is noted
+    assert list_documents(status=status, everything=everything, json=True) == 0
+    assert ("2 duplicates left out; --all" in capsys.readouterr().err) is noted
 
 
 def test_a_check_is_told_to_its_end_on_as_many_lines_as_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
