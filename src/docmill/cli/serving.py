@@ -89,6 +89,7 @@ def _working(installation: "Installation"):  # type: ignore[no-untyped-def]  # a
 
 def _need_extra() -> None:
     from docmill.model.errors import ExtraMissing
+    from docmill.model.extras import to_install
 
     try:
         import fastapi  # noqa: F401
@@ -96,6 +97,6 @@ def _need_extra() -> None:
         import uvicorn  # noqa: F401
     except ImportError as error:
         raise ExtraMissing(
-            f"The API needs libraries that are not installed ({error}). Install them: pip install 'docmill[server]'.",
+            f"The API needs libraries that are not installed ({error}). Install them: {to_install('server')}.",
             extra="server",
         ) from error

@@ -7,14 +7,15 @@ Needs the extra `client`, and says so. Imports nothing of the server.
         document = docmill.finished(document["id"])
 """
 
+from docmill.model.extras import to_install
+
 try:
     from docmill.client.calls import Client
 except ModuleNotFoundError as error:
     if error.name != "httpx":
         raise
     raise ModuleNotFoundError(
-        "docmill.client needs httpx, which the extra `client` brings: pip install 'docmill[client]', or '.[client]' in "
-        "a checkout.",
+        f"docmill.client needs httpx, which the extra `client` brings: {to_install('client')}.",
         name="httpx",
     ) from None
 from docmill.client.problem import Refused

@@ -21,6 +21,7 @@ from sqlalchemy.pool import NullPool, Pool, QueuePool
 from docmill.db.standing import APP, ENGINE, ENTRY, KEEPER, Standing
 from docmill.db.writer_lock import WriterLock
 from docmill.model.errors import DatabaseUnavailable, ExtraMissing, InvalidInput
+from docmill.model.extras import to_install
 
 DatabaseKind = Literal["sqlite", "postgresql"]
 
@@ -332,7 +333,7 @@ def _need_driver() -> None:
     except ImportError as error:
         raise ExtraMissing(
             f"PostgreSQL needs its driver, which is not installed ({error}). "
-            "Install it: pip install 'docmill[postgres]'. Or unset DOCMILL_DATABASE_URL to use SQLite.",
+            f"Install it: {to_install('postgres')}. Or unset DOCMILL_DATABASE_URL to use SQLite.",
             extra="postgres",
         ) from error
 

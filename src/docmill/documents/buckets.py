@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from docmill.documents.blobs import UNUSED, Blob, StorageUnavailable, checked_key, missing, spool, sweep, unusable
 from docmill.documents.links import Method
 from docmill.model.errors import DocmillError
+from docmill.model.extras import to_install
 
 if TYPE_CHECKING:
     from obstore.store import S3Store
@@ -186,7 +187,7 @@ class BucketBlobs:
             from obstore.exceptions import BaseError
         except ImportError as error:
             raise S3Missing(
-                "Blobs in a bucket need the extra for S3. Install it: pip install 'docmill[s3]'", extra="s3"
+                f"Blobs in a bucket need the extra for S3. Install it: {to_install('s3')}.", extra="s3"
             ) from error
         try:
             yield obstore

@@ -7,6 +7,7 @@ from threading import BoundedSemaphore
 from typing import Any, Protocol
 
 from docmill.model.errors import ExtraMissing, InvalidInput
+from docmill.model.extras import to_install
 from docmill.people.limits import SignInLimited
 
 SHORTEST, LONGEST = 10, 200
@@ -65,8 +66,7 @@ class Argon2Passwords:
             from pwdlib import PasswordHash
         except ImportError as error:
             raise ExtraMissing(
-                f"Passwords need libraries that are not installed ({error}). "
-                "Install them: pip install 'docmill[server]'.",
+                f"Passwords need libraries that are not installed ({error}). Install them: {to_install('server')}.",
                 extra="server",
             ) from error
         return PasswordHash.recommended()

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from docmill.model.errors import DocmillError
+from docmill.model.extras import to_install
 from docmill.settings import Settings, config_file, unknown_variables
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ def check_extras() -> Check:
     lacking = [name for name in EXTRAS if name not in there]
     found = ", ".join(there) or "none"
     if lacking:
-        found += f"; not installed: {', '.join(lacking)} (pip install 'docmill[{','.join(lacking)}]')"
+        found += f"; not installed: {', '.join(lacking)} ({to_install(*lacking)})"
     return ok("extras", found)
 
 

@@ -54,7 +54,7 @@ def test_what_is_missing_is_said_with_its_remedy(kind: Kind, monkeypatch: pytest
     assert installed(kind)
     assert f"ai.providers.{kind}." in str(bare.missing())
     monkeypatch.setattr(access, "find_spec", lambda name: None)
-    assert "pip install 'docmill[models]'" in str(bare.missing())
+    assert "pip install 'docmill[models]', or '.[models]' in a checkout" in str(bare.missing())
 
 
 def test_settings_name_keys_addresses_and_the_breakers_numbers(monkeypatch: pytest.MonkeyPatch) -> None:

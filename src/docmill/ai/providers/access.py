@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from importlib.util import find_spec
 
-EXTRA = "pip install 'docmill[models]'"
+from docmill.model.extras import to_install
+
+EXTRA = to_install("models")
 
 
 class Kind(StrEnum):
