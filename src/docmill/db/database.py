@@ -332,8 +332,7 @@ def _need_driver() -> None:
         import psycopg  # noqa: F401
     except ImportError as error:
         raise ExtraMissing(
-            f"PostgreSQL needs its driver, which is not installed ({error}). "
-            f"Install it: {to_install('postgres')}. Or unset DOCMILL_DATABASE_URL to use SQLite.",
+            f"PostgreSQL needs its driver ({error}): {to_install('postgres')}; SQLite: unset DOCMILL_DATABASE_URL.",
             extra="postgres",
         ) from error
 

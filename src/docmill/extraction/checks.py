@@ -10,6 +10,7 @@ from datetime import date
 from decimal import Decimal
 
 from docmill.extraction import rules
+from docmill.extraction.lacking import lacking
 from docmill.extraction.result import Check, Extraction, FieldValue, Unchecked
 from docmill.extraction.schema import Field, FieldSchema
 from docmill.extraction.schema_text import matches
@@ -118,7 +119,7 @@ def _of_rules(extraction: Extraction, schema: FieldSchema, tolerance: Decimal | 
         allowed = schema.tolerance if allowed is None else allowed
         kept = rules.holds(rule, known, allowed)
         if kept is None:
-            yield _unchecked(rule, rules.lacking(rule, known, allowed), schema)
+            yield _unchecked(rule, lacking(rule, known, allowed), schema)
             continue
         opening = f"{rule.message} " if rule.message and not kept else ""
         message = f"{opening}{'' if kept else 'Here: '}{rules.explain(rule, known, allowed)}."
@@ -127,10 +128,10 @@ def _of_rules(extraction: Extraction, schema: FieldSchema, tolerance: Decimal | 
         yield Check(name=rule.name, passed=kept, message=message, fields=present)
 
 
-def _unchecked(rule: rules.Rule, lacking: Sequence[tuple[str, str | None]], schema: FieldSchema) -> Unchecked:
-    titles = [_title(schema, name, column) for name, column in lacking]
+def _unchecked(rule: rules.Rule, needed: Sequence[tuple[str, str | None]], schema: FieldSchema) -> Unchecked:
+    titles = [_title(schema, name, column) for name, column in needed]
     told = f"Not found or not readable: {', '.join(titles)}" if titles else "Cannot be computed with the values found"
-    return Unchecked(name=rule.name, message=f"{told}.", fields=tuple(dict.fromkeys(name for name, _ in lacking)))
+    return Unchecked(name=rule.name, message=f"{told}.", fields=tuple(dict.fromkeys(name for name, _ in needed)))
 
 
 def _title(schema: FieldSchema, name: str, column: str | None) -> str:

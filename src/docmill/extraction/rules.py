@@ -5,7 +5,7 @@ length and nesting. The evaluation is its own, because money needs exact decimal
 rule whose fields were not found says nothing: it is neither kept nor broken.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from decimal import Decimal, DecimalException, localcontext
@@ -97,38 +97,18 @@ def names_in(root: Node) -> tuple[str, ...]:
     return tuple(dict.fromkeys(node.root for node in _walk(root) if isinstance(node, Path)))
 
 
-def lacking(rule: Rule, known: Known, tolerance: Decimal) -> tuple[tuple[str, str | None], ...]:
-    """Without what a rule could not be looked at: fields and tables, and of a table that has rows the column with gaps.
-
-    Only what its unknown parts need: not what may lack (`coalesce(rounding, 0)`), nor what another part makes up for.
-    Nothing, if all of it is known and cannot be computed.
-    """
-    pending, found = [rule.node], []
-    while pending:
-        node = pending.pop(0)
-        if _guarded(lambda node=node: _evaluate(node, known, tolerance)) is not None:  # type: ignore[misc]
-            continue
-        match node:
-            case Path(root, (Literal(str(column)),)):
-                found.append((root, column if known.rows.get(root) else None))
-            case Path(root) if root not in known.fields:
-                found.append((root, None))
-            case _:
-                pending[:0] = _parts(node)
-    return tuple(dict.fromkeys(found))
-
-
 def holds(rule: Rule, known: Known, tolerance: Decimal) -> bool | None:
     """Whether the rule is kept; None if a value it needs was not found."""
-    found = _guarded(lambda: _evaluate(rule.node, known, tolerance))
+    found = value_of(rule.node, known, tolerance)
     return found if isinstance(found, bool) else None
 
 
-def _guarded(compute: "Callable[[], Value | None]") -> Value | None:
+def value_of(node: Node, known: Known, tolerance: Decimal) -> Value | None:
+    """What a part of a rule comes to; None if that cannot be said."""
     try:
         with localcontext() as context:
             context.prec = 40
-            return compute()
+            return _evaluate(node, known, tolerance)
     except (DecimalException, OverflowError):
         # A division by zero or a day beyond the calendar: nothing can be said.
         return None
@@ -141,7 +121,7 @@ def explain(rule: Rule, known: Known, tolerance: Decimal) -> str:
         if isinstance(node, Compare):
             for side in (node.left, node.right):
                 if not isinstance(side, Literal | ListOf):
-                    value = _guarded(lambda side=side: _evaluate(side, known, tolerance))  # type: ignore[misc]
+                    value = value_of(side, known, tolerance)
                     sides.append(f"{written(side)} = {'not found' if value is None else value}")
     return ", ".join(dict.fromkeys(sides))
 
@@ -178,10 +158,11 @@ def _walk(root: Node) -> Iterator[Node]:
     while pending:
         node = pending.pop(0)
         yield node
-        pending[:0] = _parts(node)
+        pending[:0] = parts_of(node)
 
 
-def _parts(node: Node) -> Sequence[Node]:
+def parts_of(node: Node) -> Sequence[Node]:
+    """What a part of a rule is made of."""
     match node:
         case ListOf(items):
             return items
