@@ -39,8 +39,12 @@ def check(extraction: Extraction, schema: FieldSchema, *, tolerance: Decimal | N
         name: _judged(value, own, [(one.name, one.passed) for one in made if name in one.fields])
         for name, value in extraction.fields.items()
     }
+    broken = _broken_columns(schema, {one.name for one in made if not one.passed})
     rows = {
-        name: [_row_judged(row, schema.tables[name].columns) if name in schema.tables else row for row in table]
+        name: [
+            _row_judged(row, schema.tables[name].columns, own, broken.get(name, {})) if name in schema.tables else row
+            for row in table
+        ]
         for name, table in extraction.rows.items()
     }
     others = tuple(one for one in extraction.checks if one.name not in own)
@@ -172,17 +176,38 @@ def _number(found: FieldValue | None) -> Decimal | None:
     return Decimal(0) if found.signals.get(SUMMARY) else Decimal(found.value)
 
 
-_OF_FIELDS = frozenset(OF_FIELDS)
-
-
 def _judged(value: FieldValue, own: AbstractSet[str], made: Sequence[tuple[str, bool]]) -> FieldValue:
     passed = [name for name in value.passed if name not in own] + [name for name, kept in made if kept]
     failed = [name for name in value.failed if name not in own] + [name for name, kept in made if not kept]
     return value.judged(tuple(dict.fromkeys(passed)), tuple(dict.fromkeys(failed)))
 
 
-def _row_judged(row: Mapping[str, FieldValue], columns: Mapping[str, Field]) -> Mapping[str, FieldValue]:
+def _broken_columns(
+    schema: FieldSchema, failed: AbstractSet[str]
+) -> Mapping[str, Mapping[str, Sequence[tuple[str, bool]]]]:
+    """By table and column, the rules that its sum breaks: one of the cells is wrong, or one is missing.
+
+    A sum that holds is not told to its cells: it is a signal of theirs already, and there are hundreds.
+    """
+    found: dict[str, dict[str, list[tuple[str, bool]]]] = {}
+    for rule in schema.rules:
+        if rule.name in failed:
+            for table, column in rules.columns_in(rule.node):
+                found.setdefault(table, {}).setdefault(column, []).append((rule.name, False))
+    return found
+
+
+def _row_judged(
+    row: Mapping[str, FieldValue],
+    columns: Mapping[str, Field],
+    own: AbstractSet[str],
+    broken: Mapping[str, Sequence[tuple[str, bool]]],
+) -> Mapping[str, FieldValue]:
     return {
-        name: _judged(value, _OF_FIELDS, _outcomes(columns[name], value.value) if name in columns else ())
+        name: _judged(
+            value,
+            own,
+            [*(_outcomes(columns[name], value.value) if name in columns else ()), *broken.get(name, ())],
+        )
         for name, value in row.items()
     }

@@ -23,7 +23,8 @@ UNGROUNDED_CAP = 0.5
 """The most that a value can have which was not found on the page: as likely wrong as right."""
 FAILED_CAP = 0.6
 """The most that a value can have which fails a check of its own, such as a pattern or a range. A rule between fields
-that is broken says that one of them is wrong, not which; it is weighed."""
+that is broken says that one of them is wrong, not which; it is weighed. The cells of a column whose sum breaks a rule
+are capped too: nothing but the sum speaks for a row that was left out or read twice."""
 DOUBTED_BY_READER = "doubted"
 """A signal of a value that its reader chose for want of a better one and does not believe itself: capped as above."""
 EXACT = 0.995
@@ -171,8 +172,8 @@ def _unit(value: float) -> float:
     return min(1.0, max(0.0, value)) if math.isfinite(value) else 0.5
 
 
-def confidence(found: FieldValue, *, schema: str, name: str, calibration: Calibration) -> float:
-    """How likely the value is right."""
+def confidence(found: FieldValue, *, schema: str, name: str, calibration: Calibration, cell: bool = False) -> float:
+    """How likely the value, or the cell of a table, is right."""
     if found.reader is Reader.EINVOICE:
         if any(name.startswith("page") for name in found.failed):
             return DISPUTED
@@ -181,7 +182,8 @@ def confidence(found: FieldValue, *, schema: str, name: str, calibration: Calibr
     stated = found.confidence if formula is None else formula.probability(signals_of(found))
     if not found.grounded:
         stated = min(stated, UNGROUNDED_CAP)
-    if found.signals.get(DOUBTED_BY_READER) or (found.failed and any(name in OF_FIELDS for name in found.failed)):
+    capping = [each for each in found.failed if each in OF_FIELDS or (cell and each != AGREEMENT)]
+    if capping or found.signals.get(DOUBTED_BY_READER):
         stated = min(stated, FAILED_CAP)
     return max(0.0, min(1.0, stated))
 
@@ -200,20 +202,20 @@ def calibrated(
 
     known: dict[tuple[object, ...], float] = {}
 
-    def sure(name: str, found: FieldValue) -> FieldValue:
+    def sure(name: str, found: FieldValue, *, cell: bool = False) -> FieldValue:
         # The cells of a column mostly have the same to say for themselves.
         said = (name, found.reader, found.grounded, found.confidence, found.passed, found.failed)
         key = (*said, *found.signals.items())
         stated = known.get(key)
         if stated is None:
             schema, field = (known_as or {}).get(name, (extraction.schema, name))
-            stated = confidence(found, schema=schema, name=field, calibration=calibration)
+            stated = confidence(found, schema=schema, name=field, calibration=calibration, cell=cell)
             known[key] = stated
         return found.sure(stated)
 
     fields = {name: sure(name, found) for name, found in extraction.fields.items()}
     rows = {
-        table: [{column: sure(f"{table}.{column}", found) for column, found in row.items()} for row in rows]
+        table: [{column: sure(f"{table}.{column}", found, cell=True) for column, found in row.items()} for row in rows]
         for table, rows in extraction.rows.items()
     }
     whole = document_confidence(fields, rows, required=required, exponent=calibration.exponent)

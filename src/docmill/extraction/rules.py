@@ -97,6 +97,12 @@ def names_in(root: Node) -> tuple[str, ...]:
     return tuple(dict.fromkeys(node.root for node in _walk(root) if isinstance(node, Path)))
 
 
+def columns_in(root: Node) -> frozenset[tuple[str, str]]:
+    """The columns that a rule adds up, each with its table."""
+    paths = [node for node in _walk(root) if isinstance(node, Path) and node.parts]
+    return frozenset((path.root, str(part.value)) for path in paths if isinstance(part := path.parts[0], Literal))
+
+
 def holds(rule: Rule, known: Known, tolerance: Decimal) -> bool | None:
     """Whether the rule is kept; None if a value it needs was not found."""
     found = value_of(rule.node, known, tolerance)

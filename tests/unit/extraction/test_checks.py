@@ -1,6 +1,7 @@
 """Checks: each value against its field, the values against one another, and silence where a value is missing."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
@@ -210,6 +211,16 @@ def test_the_tolerance_can_be_set_from_outside() -> None:
 def test_cells_are_checked_by_their_columns() -> None:
     checked = check(extracted(INVOICE, {}, tax_lines=[{"rate": "190", "amount": "1.00"}]), INVOICE)
     assert checked.rows["tax_lines"][0]["rate"].failed == ("range",)
+
+
+def test_the_cells_of_a_column_whose_sum_breaks_a_rule_are_told_so_until_it_holds() -> None:
+    lines = [{"description": "Work", "amount": "60.00"}, {"description": "Travel", "amount": "20.00"}]
+    fields = {"subtotal": "90.00", "total": "95.00"}
+    checked = check(extracted(INVOICE, fields, line_items=lines), INVOICE)
+    assert [row["amount"].failed for row in checked.rows["line_items"]] == [("lines_add_up",)] * 2
+    assert [row["description"].failed for row in checked.rows["line_items"]] == [()] * 2
+    corrected = replace(checked, fields={"subtotal": replace(checked.fields["subtotal"], value="80.00")})
+    assert [row["amount"].failed for row in check(corrected, INVOICE).rows["line_items"]] == [()] * 2
 
 
 CENTS = st.integers(min_value=-10_000_000, max_value=10_000_000).map(lambda cents: Decimal(cents) / 100)

@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 
 from docmill.documents.reading import Box
 from docmill.extraction.calibrating import Example, fit, predict
+from docmill.extraction.combining import AGREEMENT
 from docmill.extraction.confidence import (
     ANY,
+    FAILED_CAP,
     UNGROUNDED_CAP,
     Calibration,
     Formula,
@@ -143,6 +145,22 @@ def test_cells_of_tables_are_calibrated_too() -> None:
     )
     (row,) = calibrated(extraction, required=(), calibration=SURE).rows["line_items"]
     assert row["amount"].confidence > 0.99
+
+
+def test_a_cell_of_a_column_whose_sum_breaks_a_rule_cannot_be_sure_and_a_field_is_weighed() -> None:
+    broken = value(failed=("lines_add_up",))
+    extraction = Extraction(
+        schema="invoice",
+        schema_version="1",
+        reader=Reader.LOCAL,
+        document_type="invoice",
+        fields={"subtotal": broken},
+        rows={"line_items": [{"amount": broken, "quantity": value(failed=(AGREEMENT,))}]},
+    )
+    found = calibrated(extraction, required=(), calibration=SURE)
+    (row,) = found.rows["line_items"]
+    assert row["amount"].confidence == FAILED_CAP
+    assert min(row["quantity"].confidence, found.fields["subtotal"].confidence) > 0.99
 
 
 def examples(count: int, seed: int = 7) -> list[Example]:
