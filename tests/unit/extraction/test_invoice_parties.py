@@ -2,7 +2,11 @@
 
 from dataclasses import replace
 
+import pytest
+
 from docmill.documents.reading import Format, Line, Reading
+from docmill.extraction.confidence import FAILED_CAP
+from docmill.extraction.extracting import finish
 from docmill.extraction.local.invoices import read_invoice
 from docmill.extraction.local.invoices.items import Items
 from docmill.extraction.local.invoices.names import names_in
@@ -10,6 +14,7 @@ from docmill.extraction.local.invoices.paper import paper_of
 from docmill.extraction.local.invoices.parties import domains
 from docmill.extraction.local.invoices.reader import case_of
 from docmill.extraction.result import Extraction
+from docmill.extraction.schema import load_schema
 from tests.unit.extraction.typed_pages import typed_reading
 
 SUMS = """
@@ -132,6 +137,26 @@ Summe inkl. USt                                    376,04 €
 """
     found = read_invoice(typed_reading(page))
     assert value(found, "buyer_address") == "Bahnstr. 42, 88802 Spielkreis"
+
+
+@pytest.mark.parametrize(
+    ("address", "whole"),
+    [
+        (("Hauptstr. 1", "12345 Neustadt"), True),
+        (("Am Kanal 1", "29221 Celle"), True),
+        (("14 Quay Street", "Galway", "Ireland"), True),
+        (("Bahnstr. 42",), False),
+        (("12345 Neustadt",), False),
+        (("Leeds LS11 5QP",), False),
+    ],
+)
+def test_an_address_without_town_or_street_is_doubted(address: tuple[str, ...], whole: bool) -> None:
+    lines = "\n".join(address)
+    page = typed_reading(f"Garten GmbH\n{lines}\n\nRechnung Nr. 4711 vom 01.02.2024\n\nGesamtbetrag EUR   119,00")
+    found = finish(read_invoice(page), page, load_schema("invoice")).fields["seller_address"]
+    assert found.value == ", ".join(address)
+    assert (found.confidence > 0.8) is whole
+    assert whole or found.confidence <= FAILED_CAP
 
 
 TERMS = """

@@ -7,6 +7,7 @@ from decimal import Decimal
 from itertools import pairwise
 
 from docmill.documents.reading import Reading
+from docmill.extraction.confidence import DOUBTED_BY_READER
 from docmill.extraction.labelled import read_labelled
 from docmill.extraction.local.invoices.amounts import Sums
 from docmill.extraction.local.invoices.items import Items
@@ -145,7 +146,19 @@ def _cell(paper: Paper, name: Option) -> Cell | None:
 def _address(lines: Sequence[Cell], text: str) -> FieldValue:
     evidence = tuple(place for line in lines for place in evidence_of(line.tokens, line.page))
     signals = {"score": float(len(lines)), "postcode": float(bool(POSTCODE.search(f" {text}")))}
+    if not _whole(text):
+        signals[DOUBTED_BY_READER] = 1.0
     return FieldValue(value=text, raw=text, confidence=0.7, evidence=evidence, signals=signals)
+
+
+def _whole(text: str) -> bool:
+    """Whether an address has both a town, told by its postcode or by a country behind it, and a street."""
+    parts = [f" {part.strip()}" for part in text.split(",")]
+    abroad = len(parts) > 2 and COUNTRY.match(plain(parts[-1].strip()))
+    # Without the postcode: `20095 Hamburg` begins with a number, too.
+    rest = [POSTCODE.sub("", part).strip() for part in parts]
+    street = any(STREET.search(part) or any(map(str.isdigit, part)) for part in rest)
+    return street and bool(abroad or any(map(POSTCODE.search, parts)))
 
 
 def _of_address(text: str) -> bool:
