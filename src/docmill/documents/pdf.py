@@ -1,7 +1,7 @@
 """PDF files: opened, looked through, rendered. By PDFium, which runs no JavaScript here and follows no action."""
 
 import ctypes
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +13,7 @@ from docmill.documents.faults import DamagedFile, EncryptedPdf, NoSuchPage, TooM
 from docmill.documents.limits import Limits
 from docmill.documents.lines import join_lines
 from docmill.documents.pdf_sights import can_be_seen, has_ink, has_written_on, look_through
-from docmill.documents.pdf_text import RawWord, TextLayer, place
+from docmill.documents.pdf_text import RawWord, TextLayer, mended, place
 from docmill.documents.reading import Page, TextSource
 
 _ENOUGH = 12
@@ -111,6 +111,7 @@ def _page(page: Any, number: int, limits: Limits, notes: list[str]) -> Page | No
     stored = raw.FPDFPage_GetRotation(page) * 90
     layer = TextLayer(page, limits.page_characters)
     try:
+        words = _seen(page, number, layer, notes)
         usable = layer.usable()
         if usable < _ENOUGH_ON_PICTURE:
             seen = look_through(page, box)
@@ -120,11 +121,7 @@ def _page(page: Any, number: int, limits: Limits, notes: list[str]) -> Page | No
             if seen.covered > _COVERS or (usable < _ENOUGH and hidden and (seen.covered or has_ink(page))):
                 return None
         turn = layer.direction() if usable else stored
-        written = list(layer.words())
-        shown = _shown(page, written, layer.pale) if layer.pale else written
-        if len(shown) < len(written):
-            notes.append(f"Page {number} has words that nobody can see, such as white on white; they are left out.")
-        words = place(shown, box, turn)
+        placed = place(words, box, turn)
         if layer.cut:
             notes.append(f"Page {number} has more text than {limits.page_characters} characters; the rest is left out.")
     finally:
@@ -136,18 +133,27 @@ def _page(page: Any, number: int, limits: Limits, notes: list[str]) -> Page | No
         number=number,
         width=round(width, 2),
         height=round(height, 2),
-        source=TextSource.EMBEDDED if words else TextSource.NONE,
-        lines=join_lines(words, width, height),
+        source=TextSource.EMBEDDED if placed else TextSource.NONE,
+        lines=join_lines(placed, width, height),
         turned=(turn - stored) % 360,
     )
 
 
-def _shown(page: Any, words: Sequence[RawWord], pale: Collection[tuple[float, float]]) -> list[RawWord]:
-    """The words without those that a person does not see: what nobody saw, nobody has agreed to."""
-    faint = [word for word in words if word[5:] in pale]
-    seen = can_be_seen(page, [(left, bottom, right, top) for _, left, bottom, right, top, _, _ in faint])
-    hidden = {word[5:] for word, found in zip(faint, seen, strict=True) if not found}
-    return [word for word in words if word[5:] not in hidden]
+def _seen(page: Any, number: int, layer: TextLayer, notes: list[str]) -> Iterable[RawWord]:
+    """The words without those that a person does not see: what nobody saw, nobody has agreed to.
+
+    Those count for nothing else either: neither as text that makes OCR needless, nor for how the page lies.
+    """
+    pieces = list(layer.pieces())
+    torn = layer.torn()
+    if layer.pale:
+        seen = can_be_seen(page, [pieces[index][1:5] for index in layer.pale])
+        hidden = {index: span for (index, span), found in zip(layer.pale.items(), seen, strict=True) if not found}
+        if hidden:
+            notes.append(f"Page {number} has words that nobody can see, such as white on white; they are left out.")
+            layer.hide(hidden.values())
+            pieces = [piece for index, piece in enumerate(pieces) if index not in hidden]
+    return mended(pieces) if torn else pieces
 
 
 @contextmanager

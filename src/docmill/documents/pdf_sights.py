@@ -16,6 +16,8 @@ _LOOK = 900
 """The same where single words are looked for."""
 _EVEN = 24
 """Steps of grey that a blank page may differ by."""
+_GROUND = 0.4
+"""Share of the box of a word that is ground at least, whatever its letters."""
 
 _ANNOTATIONS = 200
 _WRITTEN_ON = (raw.FPDF_ANNOT_WIDGET, raw.FPDF_ANNOT_FREETEXT, raw.FPDF_ANNOT_STAMP)
@@ -79,10 +81,10 @@ def has_ink(page: Any) -> bool:
 
 
 def can_be_seen(page: Any, boxes: Sequence[Sides]) -> list[bool]:
-    """Of places on the page, in its own coordinates, whether a person sees anything there: a word in white is seen on a
-    dark heading, and not on paper."""
+    """Of pale words, by their boxes in the page's own coordinates, whether a person sees them: one in white is seen on
+    a dark heading, and not on paper, whatever else is drawn there."""
     picture = _greys(page, _LOOK)
-    return [picture is None or picture.differs(page, box) for box in boxes]
+    return [picture is None or picture.stands_out(page, box) for box in boxes]
 
 
 class _Greys(NamedTuple):
@@ -93,14 +95,19 @@ class _Greys(NamedTuple):
     stride: int
     grey: bytes
 
-    def differs(self, page: Any, box: Sides) -> bool:
-        """Whether anything stands out within a box."""
+    def stands_out(self, page: Any, box: Sides) -> bool:
+        """Whether something within a box is lighter than the ground that it is on: than most of it, and of its edges.
+
+        Neither is dark where a line crosses the box, or where darker letters stand in it.
+        """
         corners = [self._pixel(page, x, y) for x in (box[0], box[2]) for y in (box[1], box[3])]
         left, right = min(x for x, _ in corners), max(x for x, _ in corners)
         top, bottom = min(y for _, y in corners), max(y for _, y in corners)
         rows = [self.grey[row * self.stride + left : row * self.stride + right + 1] for row in range(top, bottom + 1)]
-        seen = b"".join(rows)
-        return bool(seen) and max(seen) - min(seen) >= _EVEN
+        within = sorted(b"".join(rows))
+        edges = sorted(rows[0] + rows[-1] + bytes(row[0] for row in rows) + bytes(row[-1] for row in rows))
+        light = within[-1] - _EVEN
+        return within[round(_GROUND * (len(within) - 1))] <= light and edges[len(edges) // 2] <= light
 
     def _pixel(self, page: Any, x: float, y: float) -> tuple[int, int]:
         across, down = ctypes.c_int(), ctypes.c_int()

@@ -40,6 +40,26 @@ _SAMPLE = 16
 """Words that are asked for their direction, and characters for whether the font knows them."""
 
 
+def _by_address(function: Any, result: Any, *arguments: Any) -> Any:
+    """A function of PDFium that takes and gives addresses as numbers: half as costly as objects around them."""
+    return ctypes.CFUNCTYPE(result, *arguments)(ctypes.cast(function, ctypes.c_void_p).value or 0)
+
+
+_AT = ctypes.c_void_p
+_object_of = _by_address(pdfium.FPDFText_GetTextObject, _AT, _AT, ctypes.c_int)
+"""The piece of the page that draws a character."""
+_box_of = _by_address(pdfium.FPDFText_GetLooseCharBox, ctypes.c_int, _AT, ctypes.c_int, _AT)
+_origin_of = _by_address(pdfium.FPDFText_GetCharOrigin, ctypes.c_int, _AT, ctypes.c_int, _AT, _AT)
+_fill_of = _by_address(pdfium.FPDFPageObj_GetFillColor, ctypes.c_int, _AT, _AT, _AT, _AT, _AT)
+_stroke_of = _by_address(pdfium.FPDFPageObj_GetStrokeColor, ctypes.c_int, _AT, _AT, _AT, _AT, _AT)
+_STROKED = (
+    pdfium.FPDF_TEXTRENDERMODE_STROKE,
+    pdfium.FPDF_TEXTRENDERMODE_FILL_STROKE,
+    pdfium.FPDF_TEXTRENDERMODE_STROKE_CLIP,
+    pdfium.FPDF_TEXTRENDERMODE_FILL_STROKE_CLIP,
+)
+
+
 class TextLayer:
     """The text of one loaded page, in the coordinates of the PDF (points, bottom-up, before any rotation)."""
 
@@ -50,8 +70,12 @@ class TextLayer:
         self.text = self._text(min(self.count, most)) if self.count else ""
         self._rect = pdfium.FS_RECTF()
         self._x, self._y = ctypes.c_double(), ctypes.c_double()
-        self.pale: set[tuple[float, float]] = set()
-        """Of the words that `words` has given: where those stand that are light as paper or let it shine through."""
+        self.pale: dict[int, tuple[int, int]] = {}
+        """Of the pieces that `pieces` has given, by their place: the characters of those that are light as paper or let
+        it shine through."""
+        self._pale_objects: dict[int | None, bool] = {None: False}
+        self._colour = (ctypes.c_uint * 4)()
+        self._colour_at = [ctypes.addressof(self._colour) + 4 * part for part in range(4)]
 
     def close(self) -> None:
         if self._raw:
@@ -98,43 +122,81 @@ class TextLayer:
         most = turns.most_common(1)
         return most[0][0] * 90 if most else 0
 
-    def words(self) -> Iterator[RawWord]:
-        """Text, left, bottom, right, top of every word, and where its first character stands on its line."""
-        return _mended(self._words()) if self._torn() else self._words()
+    def hide(self, spans: Iterable[tuple[int, int]]) -> None:
+        """Take characters for space from now on: they count for nothing, and tell no direction."""
+        text = list(self.text)
+        for start, end in spans:
+            text[start:end] = " " * (end - start)
+        self.text = "".join(text)
 
-    def _torn(self) -> bool:
+    def torn(self) -> bool:
         """Whether PDFium breaks the line behind most characters: where little stands on a page, it may take lines for
         columns, as on invoices that a browser printed."""
         breaks = self.text.count("\r\n")
         return breaks > 4 and len(_TORN.findall(self.text)) > _TORN_SHARE * breaks
 
-    def _words(self) -> Iterator[RawWord]:
-        box, origin = pdfium.FPDFText_GetLooseCharBox, pdfium.FPDFText_GetCharOrigin
-        raw, rect, x, y = self._raw, self._rect, self._x, self._y
-        rect_ref, x_ref, y_ref = ctypes.byref(rect), ctypes.byref(x), ctypes.byref(y)
-        fill, (red, green, blue, alpha) = pdfium.FPDFText_GetFillColor, (ctypes.c_uint() for _ in range(4))
-        fill_refs = [ctypes.byref(part) for part in (red, green, blue, alpha)]
+    def pieces(self) -> Iterator[RawWord]:
+        """Text, left, bottom, right, top of every word, and where its first character stands on its line.
+
+        A word of which some letters are pale and others are not is two: a person may see one of them only.
+        """
+        box, origin, object_of, known = _box_of, _origin_of, _object_of, self._pale_objects
+        rect, x, y = self._rect, self._x, self._y
+        rect_at, x_at, y_at = (ctypes.addressof(value) for value in (rect, x, y))
+        layer = ctypes.cast(self._raw, _AT).value
         waiting = [match.span() for match in _WORD.finditer(self.text)]
         waiting.reverse()
+        count = 0
         while waiting:
             start, end = waiting.pop()
-            if not box(raw, start, rect_ref):
+            if not box(layer, start, rect_at):
                 continue
             left, bottom, right, top = rect.left, rect.bottom, rect.right, rect.top
-            if end - start > 1 and box(raw, end - 1, rect_ref):
+            drawn = object_of(layer, start)
+            if end - start > 1 and box(layer, end - 1, rect_at):
+                middle = 0
                 if rect.right < left and rect.top < bottom:
                     # Its end stands below and before its beginning: two words that the file runs together.
                     middle = self._break(start, end)
+                elif object_of(layer, end - 1) != drawn:
+                    middle = self._recoloured(layer, start, end)
+                if middle:
                     waiting += [(middle, end), (start, middle)]
                     continue
                 left, right = min(left, rect.left), max(right, rect.right)
                 bottom, top = min(bottom, rect.bottom), max(top, rect.top)
-            origin(raw, start, x_ref, y_ref)
-            if fill(raw, start, *fill_refs) and (
-                (red.value >= _PALE and green.value >= _PALE and blue.value >= _PALE) or alpha.value <= _CLEAR
-            ):
-                self.pale.add((x.value, y.value))
+            origin(layer, start, x_at, y_at)
+            if known[drawn] if drawn in known else self._is_pale(drawn):
+                self.pale[count] = (start, end)
+            count += 1
             yield self.text[start:end].translate(_HYPHENS), left, bottom, right, top, x.value, y.value
+
+    def _is_pale(self, drawn: int | None) -> bool:
+        """Whether a piece of text is light as paper or lets it shine through, its outline too if it has one."""
+        pale = self._pale_objects.get(drawn)
+        if pale is None:
+            pale = bool(_fill_of(drawn, *self._colour_at)) and self._is_faint()
+            if (
+                pale
+                and pdfium.FPDFTextObj_GetTextRenderMode(ctypes.cast(drawn or 0, pdfium.FPDF_PAGEOBJECT)) in _STROKED
+            ):
+                pale = bool(_stroke_of(drawn, *self._colour_at)) and self._is_faint()
+            self._pale_objects[drawn] = pale
+        return pale
+
+    def _is_faint(self) -> bool:
+        """Whether the colour that was asked for is hardly seen on paper."""
+        red, green, blue, alpha = self._colour
+        return (red >= _PALE and green >= _PALE and blue >= _PALE) or alpha <= _CLEAR
+
+    def _recoloured(self, layer: int | None, start: int, end: int) -> int:
+        """Where a run of characters that several pieces of text draw becomes pale or ceases to be; 0 if nowhere."""
+        first = self._is_pale(_object_of(layer, start))
+        for index in range(start + 1, end):
+            drawn = _object_of(layer, index)
+            if drawn is not None and self._is_pale(drawn) != first:
+                return index
+        return 0
 
     def _break(self, start: int, end: int) -> int:
         """Where a run of characters goes on in another line; its last character if nowhere."""
@@ -148,7 +210,7 @@ class TextLayer:
         return end - 1
 
 
-def _mended(words: Iterator[RawWord]) -> Iterator[RawWord]:
+def mended(words: Iterable[RawWord]) -> Iterator[RawWord]:
     """Words with their pieces joined: those that stand one right behind the other on a line."""
     before: RawWord | None = None
     for word in words:

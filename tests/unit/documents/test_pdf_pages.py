@@ -18,6 +18,8 @@ Store = Callable[[bytes], str]
 LIMITS = Limits()
 A4 = (595.28, 841.89)
 PROSE = "The quick brown fox jumps over the lazy dog"
+NOBODY = ("Page 1 has words that nobody can see, such as white on white; they are left out.",)
+BLACK, WHITE = 0, 255
 
 
 def page_of(path: str) -> Page:
@@ -159,7 +161,88 @@ def test_words_that_nobody_can_see_are_left_out_with_a_note(stored: Store, degre
     assert sorted(word.text for word in found.pages[0].words) == sorted(
         ["Invoice", "number", "2026-14", "Description", "Amount", "Thank", "you"]
     )
-    assert found.notes == ("Page 1 has words that nobody can see, such as white on white; they are left out.",)
+    assert found.notes == NOBODY
+
+
+def in_colours(pdf: Any, x: float, y: float, *pieces: tuple[int, str]) -> None:
+    """One word, of pieces right behind each other."""
+    for grey, text in pieces:
+        pdf.set_text_color(grey)
+        pdf.text(x, y, text)
+        x += pdf.get_string_width(text)
+
+
+def test_of_a_word_only_the_letters_that_are_seen_are_read(stored: Store) -> None:
+    pdf = pdf_page()
+    in_colours(pdf, 57, 80, (BLACK, "100"), (WHITE, "000"))
+    in_colours(pdf, 57, 110, (WHITE, "9"), (BLACK, "200"))
+    in_colours(pdf, 57, 140, (BLACK, "3"), (WHITE, "000"), (BLACK, "00"))
+    found = outline(stored(bytes(pdf.output())), LIMITS)
+    assert [[word.text for word in line.words] for line in found.pages[0].lines] == [["100"], ["200"], ["3"], ["00"]]
+    assert found.notes == NOBODY
+
+
+def test_letters_that_nobody_can_see_are_not_joined_to_others(stored: Store) -> None:
+    pdf = pdf_page()
+    written = ["Rechnung", "Maler Hofer", "Gartenweg 2", "Nummer: 2026-14", "Netto 1.000,00"]
+    for row, text in enumerate(written):
+        in_colours(pdf, 57, 80 + 13 * row, *((BLACK, letter) for letter in text if letter != " "))
+    in_colours(pdf, 57, 145, *((BLACK, letter) for letter in "11"), *((WHITE, letter) for letter in "90,00"))
+    in_colours(pdf, 500, 80, *((BLACK, letter) for letter in "Kopie"))
+    found = outline(stored(bytes(pdf.output())), LIMITS)
+    assert texts(found.pages[0])[-1] == "11"
+    assert found.notes == NOBODY
+
+
+def test_white_letters_with_a_dark_outline_are_seen(stored: Store) -> None:
+    pdf = pdf_page()
+    with pdf.local_context(text_mode="FILL_STROKE", text_color=(255, 255, 255), draw_color=(0, 0, 0)):
+        pdf.text(57, 80, "Outlined")
+    found = outline(stored(bytes(pdf.output())), LIMITS)
+    assert (texts(found.pages[0]), found.notes) == (["Outlined"], ())
+
+
+def test_words_that_nobody_can_see_do_not_stand_in_for_a_picture_of_text(stored: Store) -> None:
+    pdf = pdf_page()
+    pdf.image(written(["Invoice 2026-14"]), x=50, y=200, w=400)
+    in_colours(pdf, 57, 80, (WHITE, "some thirty letters of hidden prose"))
+    found = outline(stored(bytes(pdf.output())), LIMITS)
+    assert (found.needs_ocr, found.notes) == ((1,), NOBODY)
+
+
+def test_words_that_nobody_can_see_do_not_turn_the_page(stored: Store) -> None:
+    pdf = pdf_page()
+    pdf.text(57, 80, "Invoice number 2026-14")
+    pdf.set_text_color(WHITE)
+    for row in range(20):
+        with pdf.rotation(90, x=300, y=400):
+            pdf.text(200, 300 + 12 * row, "Unquestionably longer than anything else")
+    page = page_of(stored(bytes(pdf.output())))
+    assert (page.turned, texts(page)) == (0, ["Invoice number 2026-14"])
+
+
+def test_what_is_drawn_across_a_white_word_does_not_make_it_seen(stored: Store) -> None:
+    pdf = pdf_page()
+    pdf.line(50, 106, 300, 106)
+    pdf.text(57, 80, "Invoice total 100.00")
+    pdf.set_text_color(WHITE)
+    pdf.text(57, 110, "HACK-1")
+    pdf.text(57.5, 80, "Invoice total 900.00")
+    found = outline(stored(bytes(pdf.output())), LIMITS)
+    assert sorted(word.text for word in found.pages[0].words) == ["100.00", "Invoice", "total"]
+    assert found.notes == NOBODY
+
+
+@pytest.mark.parametrize("ground", [20, 120, 200])
+@pytest.mark.parametrize("size", [6, 9, 20])
+def test_white_words_on_a_ground_that_is_darker_are_seen(stored: Store, ground: int, size: int) -> None:
+    pdf = pdf_page()
+    pdf.set_fill_color(ground)
+    pdf.rect(50, 100 - 1.2 * size, 400, 1.6 * size, style="F")
+    pdf.set_font("helvetica", style="B", size=size)
+    pdf.set_text_color(WHITE)
+    pdf.text(57, 100, "Description WWW 1 Amount - .")
+    assert texts(page_of(stored(bytes(pdf.output())))) == ["Description WWW 1 Amount - ."]
 
 
 def test_text_in_a_font_without_a_table_of_its_characters_needs_ocr(stored: Store) -> None:
