@@ -5,7 +5,9 @@ from collections.abc import Sequence
 import pytest
 
 from docmill.engine.events import Cancelled
+from docmill.engine.failpoints import FailpointRaised
 from docmill.engine.known import KnownJobs
+from docmill.engine.lane import StoreThread
 from docmill.engine.sql.rows import JobRow, StepRow
 from docmill.engine.store import Store
 from docmill.testing.samples import chain
@@ -85,3 +87,44 @@ def test_whoever_changes_a_job_now_and_then_remembers_nothing(world: World, monk
     read = watched(store, monkeypatch)
     assert world.report(job, Cancelled()) == (True,)
     assert read == [job]
+
+
+def test_a_lane_that_comes_late_does_not_bring_back_what_was_before(world: World) -> None:
+    known = KnownJobs()
+    world.store = sharing(world, known)
+    job = world.submit(chain(2))
+    early = known.get(job)
+    world.claim_one()
+    late = known.get(job)
+    assert early is not None
+    assert late is not None
+    assert early.version < late.version
+    known.remember([early])
+    assert known.get(job) is late
+
+
+class _Lane(StoreThread):
+    """Fails once, and tells how many jobs are remembered at each attempt."""
+
+    def __init__(self, world: World, known: KnownJobs) -> None:
+        super().__init__("test", world.database.as_engine(), world.plans, known)
+        self._remembered = known
+        self.seen: list[int] = []
+
+    def run(self) -> None:
+        self.persist(self._attempt)
+
+    def _attempt(self, store: Store) -> None:
+        self.seen.append(len(self._remembered))
+        if len(self.seen) == 1:
+            raise FailpointRaised("lost")
+
+
+def test_after_a_failure_nothing_is_believed_since_versions_may_mean_something_else(world: World) -> None:
+    known = KnownJobs()
+    world.store = sharing(world, known)
+    world.submit(chain(2))
+    lane = _Lane(world, known)
+    lane.start()
+    lane.close()
+    assert lane.seen == [1, 0]

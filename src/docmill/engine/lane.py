@@ -96,6 +96,9 @@ class StoreThread:
                     # We were stopped in the middle of it; or a processor takes longer than any transaction may.
                     idled += 1
                     transient = idled < _IDLES
+                if self._known is not None:
+                    # The database may come back with fewer commits, and give their versions to others.
+                    self._known.forget()
                 if not transient:
                     self._close()
                     raise
