@@ -8,7 +8,8 @@ from threading import Barrier
 import pytest
 
 from docmill.bootstrap import App, open_app
-from docmill.model.errors import AlreadyActive, Conflict
+from docmill.engine import failpoints
+from docmill.model.errors import AlreadyActive, Conflict, DatabaseUnavailable
 from docmill.services.jobs import Retry
 from docmill.services.ordering import processing_template
 from docmill.services.rerunning import Reruns
@@ -118,6 +119,26 @@ def test_of_two_who_ask_two_models_at_once_one_is_asked_and_the_other_is_told(ap
     assert found.summary.run == 2
     assert [found.metadata["model"]] == asked
     assert found.metadata["step_models"] == {"ask": asked[0]}
+    assert _entries(app) == ["job.model", "job.retry"]
+
+
+def test_a_run_whose_answer_was_lost_began_once(app: App) -> None:
+    job_id = _finished(app, "document:1")
+    passed: list[str] = []
+
+    def lose(point: str) -> None:
+        passed.append(point)
+        if passed.count("commit.after") == 1 and point == "commit.after":
+            raise DatabaseUnavailable("The answer was lost.")
+
+    failpoints.hook(lose)
+    try:
+        app.for_org(app.org_id).reruns.by(ANN).rerun(job_id, "ask", "local:two")
+    finally:
+        failpoints.hook(None)
+    assert passed.count("commit.after") == 1, "the second attempt finds it done"
+    found = app.jobs.get(job_id)
+    assert (found.summary.run, found.metadata["model"]) == (2, "local:two")
     assert _entries(app) == ["job.model", "job.retry"]
 
 

@@ -8,6 +8,7 @@ from sqlalchemy import Connection, select, update
 from docmill.db.tables import jobs
 from docmill.engine.batch import Batch, Outcome, Report
 from docmill.engine.events import Rerun
+from docmill.engine.failpoints import failpoint
 from docmill.engine.store import Store
 from docmill.model.errors import Conflict
 from docmill.people.audit import Deed
@@ -53,6 +54,8 @@ def begin(
         connection.execute(update(jobs).where(jobs.c.id == job_id).values(metadata=noted.metadata))
         noted.write(connection)
         record(connection)
+        failpoint("commit.inside")
+    failpoint("commit.after")
     return outcome
 
 
