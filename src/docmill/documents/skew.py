@@ -72,11 +72,11 @@ def skew_of(pieces: Iterable[tuple[float, float]]) -> float:
 
     The median by length: long pieces tell it precisely, and a stamp or a logo does not move it.
     """
-    known = sorted((slope, length) for slope, length in pieces if abs(slope) <= _MOST and length > 0)
+    known = sorted((slope, length) for slope, length in pieces if length > 0)
     if len(known) < _PIECES:
         return 0.0
     low, middle, high = (_up_to(known, share) for share in (0.25, 0.5, 0.75))
-    return round(middle, 2) if high - low <= _SPREAD and abs(middle) >= _LEAST else 0.0
+    return round(middle, 2) if high - low <= _SPREAD and _LEAST <= abs(middle) <= _MOST else 0.0
 
 
 def _up_to(known: Sequence[tuple[float, float]], share: float) -> float:

@@ -22,9 +22,19 @@ def page(skew: float) -> Page:
         ([(3.0, 500), (3.0, 400)], 0.0),
         ([(40.0, 500), (41.0, 400), (42.0, 300)], 0.0),
         ([(-9.0, 500), (0.0, 10), (9.0, 400), (4.0, 10)], 0.0),
+        ([*[(20.0, 500)] * 50, *[(5.0, 50)] * 3], 0.0),
         ([], 0.0),
     ],
-    ids=["median by length", "a stamp", "straight enough", "too few", "meant so", "no one slope", "empty"],
+    ids=[
+        "median by length",
+        "a stamp",
+        "straight enough",
+        "too few",
+        "meant so",
+        "no one slope",
+        "most meant so",
+        "empty",
+    ],
 )
 def test_the_slope_of_a_page_is_what_most_of_its_text_says(pieces: list[tuple[float, float]], skew: float) -> None:
     assert skew_of(pieces) == skew
