@@ -144,7 +144,7 @@ Summe inkl. USt                                    376,04 €
     [
         (("Hauptstr. 1", "12345 Neustadt"), True),
         (("Am Kanal 1", "29221 Celle"), True),
-        (("14 Quay Street", "Galway", "Ireland"), True),
+        (("14 Quay Street, Galway", "Ireland"), True),
         (("Bahnstr. 42",), False),
         (("12345 Neustadt",), False),
         (("Leeds LS11 5QP",), False),
