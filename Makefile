@@ -71,7 +71,7 @@ bench-hostile: $(STAMP) ## read the hostile files of the labelled data, and dama
 	@$(BIN)/python -m bench.hostile
 
 models: $(STAMP) ## fit every model that ships anew, on the labelled documents in DOCMILL_DATA (long)
-	$(BIN)/python scripts/train_local.py --write --readings build/readings/images
+	$(BIN)/python scripts/train_local.py --write --readings build/readings
 	$(BIN)/python scripts/train_invoices.py --write --readings build/readings
 	$(BIN)/python scripts/train_types.py --write --readings build/readings
 	$(BIN)/python scripts/train_confidence.py --write --readings build/readings

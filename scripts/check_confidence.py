@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from corpus import Document, data_folder, invoices, receipts, transcribed
+from corpus import Document, Part, data_folder, invoices, read_by_others, receipts
 from harder import in_unknown_words, misread, without_values
 from train_confidence import lesson_of, taught
 from worn import LIGHT, SOFT, WEARS, copies
@@ -91,9 +91,9 @@ def check_receipts(kept: Path) -> None:
 
     schema, slips = load_schema("receipt"), receipts(kept)
     sets = {f"receipts, {wear.name}": copies(slips, "receipts", [wear], kept) for wear in WEARS}
-    every = [*slips, *transcribed(slips)]
+    every = [*slips, *read_by_others(slips)]
     scores = _measure(schema, every, sets, {}, RECEIPT, lambda reading, model: read_receipt(reading, schema, model), 5)
-    _print("receipts whose images are here", scores["as they are"][: sum(bool(each.reading.sha256) for each in slips)])
+    _print("receipts whose images are here", scores["as they are"][: sum(each.part is Part.IMAGES for each in slips)])
     for name in sets:
         _print(name, scores[name])
 

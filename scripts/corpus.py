@@ -6,8 +6,9 @@ Reading includes OCR, which takes minutes; `kept` is a folder in which readings 
 import gzip
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,18 @@ from docmill.extraction.ground_truth import Labelled, read_labels
 from docmill.extraction.grounding import ground
 from docmill.extraction.pages import Pages
 from docmill.extraction.schema import load_schema
+from docmill.extraction.values.texts import loose
 
 ROOT = Path(__file__).resolve().parent.parent
 MODELS = ROOT / "src/docmill/extraction/local/models"
+
+
+class Part(StrEnum):
+    """Who read a receipt."""
+
+    IMAGES = "images, installed OCR"
+    LINES = "RapidOCR 3.10, 150"
+    TYPED = "transcribed by people"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +41,7 @@ class Document:
     reading: Reading
     group: str
     """Whose it is: a group is learned from or tested on, never both."""
+    part: Part = Part.IMAGES
 
 
 def data_folder() -> Path:
@@ -62,32 +73,64 @@ def invoices(kept: Path | None = None) -> list[Document]:
 
 def receipts(kept: Path | None = None) -> list[Document]:
     """Receipts whose images are here, as they are read, and others as their lines were read by OCR."""
+    groups = _groups()
     found = [
-        Document(labelled=labelled, reading=_reading("receipts", record, kept), group=_company(labelled))
+        Document(labelled=labelled, reading=_reading("receipts", record, kept), group=groups[record["id"]])
         for record, labelled in _rows("receipts")
     ]
     have = {document.labelled.file for document in found}
+    return found + [each for each in _by_lines(groups) if each.labelled.file not in have]
+
+
+def read_by_others(besides: Sequence[Document]) -> list[Document]:
+    """The same receipts and more, as others read them: lines of those whose images are here, and transcriptions of all.
+
+    To learn from, as what ships does; not to measure on.
+    """
+    groups = _groups()
+    have = {document.labelled.file for document in besides if document.part is Part.LINES}
+    lines = [each for each in _by_lines(groups) if each.labelled.file not in have]
+    # Under another name: the same receipt twice is two documents.
+    return [
+        *_typed(groups),
+        *(replace(each, labelled=replace(each.labelled, file=f"{each.labelled.file}#lines")) for each in lines),
+    ]
+
+
+def _by_lines(groups: Mapping[str, str]) -> Iterator[Document]:
     lines = {record["id"]: record for record in _packed("receipts/ocr_rapidocr3.10_150.jsonl.gz")}
     for record, labelled in _rows("receipts", "labels_150.jsonl"):
-        if labelled.file not in have:
-            read = lines[record["id"]]
-            reading = from_lines(read["lines"], read["w"], read["h"])
-            found.append(Document(labelled=labelled, reading=reading, group=_company(labelled)))
-    return found
+        read = lines[record["id"]]
+        reading = from_lines(read["lines"], read["w"], read["h"], TextSource.OCR)
+        yield Document(labelled=labelled, reading=reading, group=groups[record["id"]], part=Part.LINES)
 
 
-def transcribed(leave_out: Sequence[Document] = ()) -> list[Document]:
-    """Receipts as people transcribed them, without those given."""
-    known = {Path(document.labelled.file).stem for document in leave_out}
-    found = []
+def _typed(groups: Mapping[str, str]) -> Iterator[Document]:
     for record in _packed("receipts/train_lines.jsonl.gz"):
-        if record["id"] not in known:
-            labelled = Labelled(file=record["id"], fields=record["fields"])
-            wide = 1.05 * max(max(line["box"][0::2]) for line in record["lines"])
-            high = 1.05 * max(max(line["box"][1::2]) for line in record["lines"])
-            reading = from_lines(record["lines"], wide, high)
-            found.append(Document(labelled=labelled, reading=reading, group=_company(labelled)))
-    return found
+        wide = 1.03 * max(max(line["box"][0::2]) for line in record["lines"])
+        high = 1.02 * max(max(line["box"][1::2]) for line in record["lines"])
+        reading = from_lines(record["lines"], wide, high, TextSource.EMBEDDED)
+        labelled = Labelled(file=record["id"], fields=record["fields"])
+        yield Document(labelled=labelled, reading=reading, group=groups[record["id"]], part=Part.TYPED)
+
+
+def _groups() -> dict[str, str]:
+    """Whose receipt it is: the same when names or addresses begin alike."""
+    parent: dict[str, str] = {}
+
+    def top(key: str) -> str:
+        while parent.setdefault(key, key) != key:
+            key = parent[key]
+        return key
+
+    names = []
+    for record in _packed("receipts/train_lines.jsonl.gz"):
+        names.append(record["id"])
+        company = "company " + loose(record["fields"].get("company") or "")[:8]
+        parent[top(f"receipt {record['id']}")] = top(company)
+        if address := record["fields"].get("address"):
+            parent[top("address " + loose(address)[:14])] = top(company)
+    return {name: top(f"receipt {name}") for name in names}
 
 
 def book_pages(count: int, words: int = 300) -> list[Reading]:
@@ -105,26 +148,32 @@ def book_pages(count: int, words: int = 300) -> list[Reading]:
     return pages
 
 
-def from_lines(lines: Sequence[dict[str, Any]], wide: float, high: float) -> Reading:
-    """A reading of lines with boxes of eight numbers in pixels; words share the width of their line, and its score."""
+def from_lines(lines: Sequence[Mapping[str, Any]], wide: float, high: float, source: TextSource) -> Reading:
+    """A reading of lines with boxes of eight numbers in pixels; a word has its share of its line, and its score."""
     made = []
     for line in lines:
-        words = line["text"].split()
-        if words:
-            made.append(_line(words, line["box"], line.get("score"), wide, high))
-    page = Page(number=1, width=wide, height=high, source=TextSource.OCR, lines=tuple(made))
+        if words := tuple(_words(line["text"], line["box"], wide, high, line.get("score"))):
+            made.append(Line(words=words))
+    page = Page(number=1, width=wide, height=high, source=source, lines=tuple(made))
     return Reading(sha256="", format=Format.JPEG, pages=(page,))
 
 
-def _line(words: Sequence[str], box: Sequence[float], score: float | None, wide: float, high: float) -> Line:
-    left, right, top, bottom = min(box[0::2]), max(box[0::2]), min(box[1::2]), max(box[1::2])
-    letter = (right - left) / (sum(map(len, words)) + len(words) - 1)
-    at, made = left, []
-    for word in words:
-        end = at + letter * len(word)
-        made.append(Word(text=word, box=Box(at / wide, top / high, end / wide, bottom / high), score=score))
-        at = end + letter
-    return Line(words=tuple(made))
+def _words(text: str, box: Sequence[float], wide: float, high: float, score: float | None) -> Iterator[Word]:
+    """Words at their share of the line, along its slant."""
+    (left, top), (right, top_right), (right_low, bottom_right), (left_low, bottom) = zip(
+        box[0::2], box[1::2], strict=True
+    )
+    at = 0
+    for word in text.split(" "):
+        if word:
+            start, end = at / len(text), (at + len(word)) / len(text)
+            sides = [left + (right - left) * start, left_low + (right_low - left_low) * start]
+            ends = [left + (right - left) * end, left_low + (right_low - left_low) * end]
+            tops = [top + (top_right - top) * share for share in (start, end)]
+            bottoms = [bottom + (bottom_right - bottom) * share for share in (start, end)]
+            place = Box(min(sides) / wide, min(tops) / high, max(ends) / wide, max(bottoms) / high)
+            yield Word(text=word, box=place, score=score)
+        at += len(word) + 1
 
 
 def _rows(folder: str, file: str = "labels.jsonl") -> Iterator[tuple[dict[str, Any], Labelled]]:
@@ -168,7 +217,3 @@ def _seller(record: dict[str, Any], reading: Reading) -> str:
     if all(word in reading.text for word in ("Date of issue", "Date due", "Invoice number")):
         return "billing service"
     return str(record["fields"].get("seller_name") or record["id"]).split("\n")[0]
-
-
-def _company(labelled: Labelled) -> str:
-    return "".join(char for char in (labelled.fields["company"] or "").casefold() if char.isalnum())

@@ -4,8 +4,8 @@
     .venv/bin/python scripts/train_confidence.py [--write] [--readings DIR] [--wrong]
 
 Each document is read with a ranker that has not seen its sender; confidence is fitted to what is right and wrong then.
-Measured is the confidence that a document gets from the others. Receipts that people transcribed are fitted on too:
-they hold the same mistakes of choosing, and not measured: no OCR has read them.
+Measured is the confidence that a document gets from the others. Receipts as others read them are learned from and
+fitted on too, as for the ranker that ships: they hold the same mistakes of choosing. They are not measured.
 """
 
 import argparse
@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from corpus import Document, invoices, receipts, transcribed, write_model
+from corpus import Document, Part, invoices, read_by_others, receipts, write_model
 
 from docmill.documents.reading import Reading
 from docmill.extraction.calibrating import Example, fit
@@ -54,7 +54,14 @@ def train_confidence(kept: Path | None, *, write: bool, wrong: bool = False) -> 
     papers, slips = invoices(kept), receipts(kept)
     examples: list[Example] = []
     for schema, documents, also, kind, read, folds in (
-        (receipt, slips, transcribed(slips), RECEIPT, lambda reading, model: read_receipt(reading, receipt, model), 5),
+        (
+            receipt,
+            slips,
+            read_by_others(slips),
+            RECEIPT,
+            lambda reading, model: read_receipt(reading, receipt, model),
+            5,
+        ),
         (invoice, papers, [], INVOICES, read_invoice, 3 * len({each.group for each in papers})),
     ):
         examples += _examples(schema, documents, also, kind, read, folds, wrong=wrong)
@@ -84,8 +91,7 @@ def _examples(
     sure = calibrated_apart(lessons, found, told, groups=[document.group for document in every])
     scores = [score_document(lesson.labelled, each, schema) for lesson, each in zip(lessons, sure, strict=True)]
     scores = scores[: len(documents)]
-    # Those without a hash are lines that another program read.
-    own = sum(bool(document.reading.sha256) for document in documents)
+    own = sum(document.part is Part.IMAGES for document in documents)
     summary = summarise(scores)
     outcomes = [outcome for score in scores for outcome in score.outcomes]
     right = sum(good for _, good in outcomes)

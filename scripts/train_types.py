@@ -9,7 +9,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from corpus import book_pages, invoices, receipts, transcribed, write_model
+from corpus import book_pages, invoices, read_by_others, receipts, write_model
 
 from docmill.documents.reading import Reading
 from docmill.extraction.classification import DocumentType, classify, features
@@ -61,7 +61,7 @@ def train_types(kept: Path | None, *, write: bool) -> None:
 def _documents(kept: Path | None) -> list[tuple[Reading, DocumentType, str]]:
     slips = receipts(kept)
     found = [(each.reading, DocumentType.RECEIPT, each.group) for each in slips]
-    found += [(each.reading, DocumentType.RECEIPT, each.group) for each in transcribed(slips)[:TRANSCRIBED]]
+    found += [(each.reading, DocumentType.RECEIPT, each.group) for each in read_by_others(slips)[:TRANSCRIBED]]
     for each in invoices(kept):
         credit = each.labelled.fields.get("type_code") in CREDIT_NOTES
         found.append((each.reading, DocumentType.CREDIT_NOTE if credit else DocumentType.INVOICE, each.group))

@@ -73,7 +73,8 @@ def _of_address(candidate: Candidate, value: str, known: Speller) -> dict[str, f
     ends = [plain(span.text).rstrip()[-1:] for span in candidate.spans[:-1]]
     return {
         "open_joins": float(sum(end not in (",", ".") for end in ends)),
-        "stops": float(min(5, value.count("."))),
+        # Not the last one, which says nothing: people write it down as often as not.
+        "stops": float(min(5, value.rstrip(".").count("."))),
         "run_on": float(min(4, len(_RUN_ON.findall(plain(candidate.raw))))),
         "torn_words": float(min(3, _torn(value, known))),
         # `NO.8` and `NO. 8` are told apart by a gap that an OCR sees or does not.
