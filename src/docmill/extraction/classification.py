@@ -19,6 +19,7 @@ from typing import Any, Self
 
 from docmill.documents.reading import Line, Page, Reading
 from docmill.extraction.extent import edges
+from docmill.extraction.phrases import by_letter
 from docmill.extraction.values.texts import bare
 from docmill.extraction.vocabulary import GROUPS, TITLES
 
@@ -233,4 +234,4 @@ def _any_of(phrases: Sequence[str]) -> re.Pattern[str]:
     ordered = sorted((bare(phrase) for phrase in phrases), key=lambda phrase: (-len(phrase), phrase))
     # OCR drops spaces between words, so they may be missing.
     one_of = "|".join(re.escape(phrase).replace(r"\ ", " ?") for phrase in ordered)
-    return re.compile(rf"(?<![^\W\d_])(?:{one_of})(?![^\W\d_])")
+    return by_letter(rf"(?<![^\W\d_])(?:{one_of})(?![^\W\d_])")

@@ -81,6 +81,11 @@ class Cell:
         """Whether it has any letter."""
         return any(map(str.isalpha, self.text))
 
+    @cached_property
+    def numbered(self) -> bool:
+        """Whether it has any digit."""
+        return any(map(str.isdigit, self.text))
+
     @property
     def middle(self) -> float:
         return (self.top + self.bottom) / 2
