@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 _FIRST = re.compile(
-    r"(?P<before>(?:\\b|\(\?<[!=](?:[^()\\]|\\.)*\))*)(?P<letter>[^\W_]|\\?[^\w\s\\.^$*+?{}\[\]|()])(?![?*+{])"
+    r"(?P<before>(?:\\b|\(\?<[!=](?:[^()\\]|\\.)*\))*)(?P<letter>[^\W_]|[^\w\s\\.^$*+?{}\[\]|()]|\\[^\w\s])(?![?*+{])"
 )
 """A letter, or a sign that means itself, that a phrase cannot do without; and what must stand before it."""
 _ASSERTED = re.compile(r"(?:\\b|\(\?<[!=](?:[^()\\]|\\.)*\))+")
