@@ -37,10 +37,11 @@ _RIVALS = 40
 
 
 class Look(NamedTuple):
-    """An amount, as written, how often it is, and the features that do not depend on what it is taken for."""
+    """An amount, as it is kept and as it is written, how often it is, and its features whatever it is taken for."""
 
     money: Money
     value: str
+    raw: str
     repeats: float
     features: Mapping[str, float]
 
@@ -98,7 +99,7 @@ def looks_of(paper: Paper, items: Items, money: Sequence[Money]) -> list[Look]:
             "total_label": each.means.get("total", 0.0),
         }
         shared = alike.setdefault(tuple(features.values()), features)
-        found.append(Look(each, money_text(number.value), float(counts[value]), shared))
+        found.append(Look(each, money_text(number.value), number.text, float(counts[value]), shared))
     return found
 
 
@@ -107,17 +108,18 @@ def options(looks: Sequence[Look], field: str) -> list[Option]:
     meaning = MEANING[field]
     alike: dict[tuple[int, float, float], Mapping[str, float]] = {}
     found = []
-    for each, value, repeats, shared in looks:
+    for each, value, raw, repeats, shared in looks:
         number = each.number
         own = each.means.get(meaning, 0.0)
-        rival = max([sure for name, sure in each.means.items() if name != meaning], default=0.0)
+        others = [sure for name, sure in each.means.items() if name != meaning] if each.means else ()
+        rival = max(others) if others else 0.0
         key = (id(shared), own, rival)
         if (features := alike.get(key)) is None:
             features = alike[key] = _features(field, own, rival, shared)
         found.append(
             Option(
                 value=value,
-                raw=number.text,
+                raw=raw,
                 spans=(),
                 features=features,
                 signals={"label": own, "repeats": repeats},

@@ -31,12 +31,16 @@ from docmill.extraction.local.invoices.priors import prior
 from docmill.extraction.local.invoices.sheet import Cell
 from docmill.extraction.local.invoices.wording import letters, plain
 
+_SEPARATED = re.compile(r"[•·●|∙]|\s[–-]\s|,")
+_DOMAIN = re.compile(r"(?:@|www\.|https?://(?:www\.)?)([\w-]+(?:\.[\w-]+)+)")
+
 
 def domains(paper: Paper) -> dict[str, list[Cell]]:
     """Names of domains in addresses of mail and web, with the cells they stand in."""
     found: dict[str, list[Cell]] = {}
     for cell in paper.sheet.cells:
-        for match in re.finditer(r"(?:@|www\.|https?://(?:www\.)?)([\w-]+(?:\.[\w-]+)+)", cell.text.casefold()):
+        text = cell.text.casefold()
+        for match in _DOMAIN.finditer(text) if "@" in text or "www." in text or "://" in text else ():
             parts = match[1].split(".")
             root = parts[-2] if len(parts[-2]) > 3 or len(parts) < 3 else parts[-3]
             # `seller.com` says as little as `example.com`.
@@ -301,7 +305,7 @@ def _is_address(cell: Cell) -> bool:
 
 
 def _is_sender(cell: Cell, paper: Paper) -> bool:
-    row = paper.sheet.rows[cell.row]
-    text = " ".join(other.text for other in row)
-    separators = len(re.findall(r"[•·●|∙]|\s[–-]\s|,", text))
-    return separators >= 1 and bool(POSTCODE.search(text)) and len(text) > 20 and cell.depth < 0.4
+    if cell.depth >= 0.4:
+        return False
+    text = " ".join([other.text for other in paper.sheet.rows[cell.row]])
+    return len(text) > 20 and bool(_SEPARATED.search(text)) and bool(POSTCODE.search(text))
