@@ -186,7 +186,7 @@ class TextLayer:
 
     def _is_faint(self) -> bool:
         """Whether the colour that was asked for is hardly seen on paper."""
-        red, green, blue, alpha = self._colour
+        red, green, blue, alpha = self._colour[:]
         return (red >= _PALE and green >= _PALE and blue >= _PALE) or alpha <= _CLEAR
 
     def _recoloured(self, layer: int | None, start: int, end: int) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from typing import Self
+from typing import NamedTuple, Self
 
 
 class Format(StrEnum):
@@ -62,8 +62,11 @@ class Box:
             return self
         left, top, right, bottom = self.left, self.top, self.right, self.bottom
         for box in others:
-            left, top = min(left, box.left), min(top, box.top)
-            right, bottom = max(right, box.right), max(bottom, box.bottom)
+            # Compared by hand: every line of every page comes by here.
+            left = box.left if box.left < left else left
+            top = box.top if box.top < top else top
+            right = box.right if box.right > right else right
+            bottom = box.bottom if box.bottom > bottom else bottom
         return Box(left, top, right, bottom)
 
 
@@ -116,6 +119,31 @@ class Page:
     @cached_property
     def text(self) -> str:
         return "\n".join(line.text for line in self.lines)
+
+    @cached_property
+    def size(self) -> "PageSize":
+        """How much is written on it: every reader asks first if that is more than it looks at."""
+        words, letters = [len(line.words) for line in self.lines], [len(line.text) for line in self.lines]
+        return PageSize(
+            words=sum(words),
+            letters=sum(letters),
+            line_words=max(words, default=0),
+            line_letters=max(letters, default=0),
+            empty_lines=words.count(0),
+        )
+
+
+class PageSize(NamedTuple):
+    """How much is written on a page."""
+
+    words: int
+    letters: int
+    line_words: int
+    """Of the line that has most of them …"""
+    line_letters: int
+    """… and of that with the most letters."""
+    empty_lines: int
+    """Lines without words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

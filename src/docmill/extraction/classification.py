@@ -19,6 +19,7 @@ from typing import Any, Self
 
 from docmill.documents.reading import Line, Page, Reading
 from docmill.extraction.extent import edges
+from docmill.extraction.phrases import by_letter
 from docmill.extraction.values.texts import bare
 from docmill.extraction.vocabulary import GROUPS, TITLES
 
@@ -160,19 +161,20 @@ def _named(found: Mapping[str, float], chances: Mapping[DocumentType, float]) ->
 
 def features(reading: Reading) -> dict[str, float]:
     """What speaks for one type or another; mostly 0 to 1, or a logarithm."""
-    pages = edges(replace(reading, pages=reading.pages[:3])).reading.pages
+    first = reading if len(reading.pages) <= _LOOKED_AT else replace(reading, pages=reading.pages[:_LOOKED_AT])
+    pages = edges(first).reading.pages
     lines = [(page, line, bare(line.text)) for page in pages for line in page.lines if line.words]
     texts = [text for _, _, text in lines] or bare(reading.text[:20_000]).splitlines()
     text = "\n".join(texts)
     found = _title_scores(lines)
     for name, pattern in _groups().items():
         found[f"group_{name}"] = math.log1p(len(set(pattern.findall(text))))
-    words = sum(len(line.split()) for line in texts)
+    words = [len(line.split()) for line in texts]
     count = max(1, len(texts))
-    found["amounts"] = sum(bool(_AMOUNT.search(line)) for line in texts) / count
-    found["prose"] = sum(len(line.split()) >= 8 and not _DIGIT.search(line) for line in texts) / count
+    found["amounts"] = sum([_AMOUNT.search(line) is not None for line in texts]) / count
+    found["prose"] = sum(n >= 8 and not _DIGIT.search(line) for n, line in zip(words, texts, strict=True)) / count
     found["times"] = float(bool(_TIME.search(text)))
-    found["words"] = math.log1p(words)
+    found["words"] = math.log1p(sum(words))
     found["width"] = math.log1p(sum(map(len, texts)) / count)
     found["tall"] = max(0.5, min(4.0, pages[0].height / max(1.0, pages[0].width))) if pages else 1.4
     found["pages"] = math.log1p(len(reading.pages))
@@ -182,6 +184,8 @@ def features(reading: Reading) -> dict[str, float]:
 _AMOUNT = re.compile(r"(?<![\d.,])\d{1,3}(?:[ .,']?\d{3})*[.,]\d{2}(?![\d.,])")
 _DIGIT = re.compile(r"\d")
 _TIME = re.compile(r"(?<!\d)(?:[01]?\d|2[0-3]):[0-5]\d(?!\d)")
+_LOOKED_AT = 3
+"""Pages by which a document is told."""
 _TITLE_WORDS = 5
 _TITLE_PART = 0.45
 """Of the first page: further down a word such as `Rechnung` is part of a sentence."""
@@ -233,4 +237,4 @@ def _any_of(phrases: Sequence[str]) -> re.Pattern[str]:
     ordered = sorted((bare(phrase) for phrase in phrases), key=lambda phrase: (-len(phrase), phrase))
     # OCR drops spaces between words, so they may be missing.
     one_of = "|".join(re.escape(phrase).replace(r"\ ", " ?") for phrase in ordered)
-    return re.compile(rf"(?<![^\W\d_])(?:{one_of})(?![^\W\d_])")
+    return by_letter(rf"(?<![^\W\d_])(?:{one_of})(?![^\W\d_])")

@@ -64,7 +64,7 @@ def edges(reading: Reading) -> Extent:
 
 def _thinned(page: Page) -> Page:
     """The page without what no page of print has room for; itself if it is one."""
-    count = sum([len(line.words) for line in page.lines])
+    count = page.size.words
     if count <= ROW_WORDS:
         return page
     rows: Counter[int] = Counter()
@@ -118,12 +118,11 @@ def _fitted(reading: Reading, words: int, letters: int) -> Extent:
 def _fits(pages: Iterable[Page], words: int, letters: int) -> bool:
     """Whether they keep all limits as they are, as those of nearly every document do."""
     for page in pages:
-        for line in page.lines:
-            count, length = len(line.words), len(line.text)
-            if not count or count > LINE_WORDS or length > LINE_LETTERS:
-                return False
-            words -= count
-            letters -= length
+        size = page.size
+        if size.empty_lines or size.line_words > LINE_WORDS or size.line_letters > LINE_LETTERS:
+            return False
+        words -= size.words
+        letters -= size.letters
     return words >= 0 and letters >= 0
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from difflib import get_close_matches
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -115,8 +115,9 @@ def content_version(content: object) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
+@cache
 def shipped() -> tuple[str, ...]:
-    """Names of the schemas that come with Docmill."""
+    """Names of the schemas that come with Docmill; looked up once, because every document asks."""
     return tuple(sorted(Path(entry.name).stem for entry in files(_SHIPPED).iterdir() if _is_schema(entry.name)))
 
 

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import lru_cache
 
 from docmill.extraction.values import currencies
 from docmill.extraction.values.texts import western
@@ -82,11 +83,14 @@ def find_amounts(
 
     Whole numbers count (`digits` is 0). `spaces=False` never joins `1 234` over a plain space.
     """
-    text = western(text)
-    if misread:
-        text = mend(text)
-    pattern = _NUMBER if spaces else _NARROW
-    return [found for match in pattern.finditer(text) if (found := _judge(text, match, decimal))]
+    return list(_amounts(mend(western(text)) if misread else western(text), decimal, spaces))
+
+
+@lru_cache(maxsize=1024)
+def _amounts(text: str, decimal: str | None, spaces: bool) -> tuple[AmountFound, ...]:
+    """Kept, because several readers ask for the amounts of one line."""
+    found = [_judge(text, match, decimal) for match in (_NUMBER if spaces else _NARROW).finditer(text)]
+    return tuple([one for one in found if one is not None])
 
 
 def mend(text: str) -> str:
@@ -98,16 +102,18 @@ def mend(text: str) -> str:
 
 def guess_decimal(texts: Iterable[str]) -> str | None:
     """The decimal sign that most amounts of these texts show beyond doubt; None if none does."""
-    points = commas = 0
-    for text in texts:
-        for match in _NUMBER.finditer(western(text)):
-            written = match["indian"] or match["grouped"] or match["plain"]
-            sign = _sure_sign(written) if written else None
-            points += sign == "."
-            commas += sign == ","
+    shown = "".join([_sure_signs(text) for text in texts])
+    points, commas = shown.count("."), shown.count(",")
     if points == commas:
         return None
     return "." if points > commas else ","
+
+
+@lru_cache(maxsize=1024)
+def _sure_signs(text: str) -> str:
+    """The decimal signs of the amounts of a text that show theirs beyond doubt."""
+    written = [match["indian"] or match["grouped"] or match["plain"] for match in _NUMBER.finditer(western(text))]
+    return "".join([sign for one in written if one and (sign := _sure_sign(one))])
 
 
 def format_amount(value: Decimal) -> str:

@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
+from functools import lru_cache
+from typing import NamedTuple
 
 from docmill.extraction.values.months import MONTHS
 from docmill.extraction.values.texts import bare
@@ -76,17 +78,41 @@ class DateFound:
 
 def find_dates(text: str, *, order: DateOrder | None = None) -> list[DateFound]:
     """Every date in a text, in order of place; a known `order` puts its candidate first."""
+    return [_ordered(one, order) for one in _written(text)]
+
+
+class _Written(NamedTuple):
+    """A date as it is written, with what it may mean, before anybody has said which order is likelier."""
+
+    start: int
+    end: int
+    options: tuple[tuple[DateOrder, date], ...]
+    named: bool
+    """Whether the month has its name."""
+
+
+@lru_cache(maxsize=1024)
+def _written(text: str) -> tuple[_Written, ...]:
+    """Kept, because several readers ask for the dates of one line, to guess the order of all and to know each."""
     if not _HAS_DATE.search(text):
-        return []
+        return ()
     found, place, folded = [], 0, bare(text)
     while match := _PATTERN.search(folded, place):
-        one = _judge(match, order)
+        one = _judge(match)
         if one is None:
             place = _behind_first_number(folded, match)
         else:
             found.append(one)
             place = one.end
-    return found
+    return tuple(found)
+
+
+def _ordered(one: _Written, order: DateOrder | None) -> DateFound:
+    kept = sorted(one.options, key=lambda option: option[0] is not order)
+    unique = dict.fromkeys(made for _, made in kept)
+    orders = tuple(next(which for which, made in kept if made == day) for day in unique)
+    # A named month says nothing about the order of numbers elsewhere.
+    return DateFound(one.start, one.end, tuple(unique), () if one.named else orders)
 
 
 def parse_date(text: str, *, order: DateOrder | None = None) -> date | None:
@@ -141,7 +167,7 @@ def _behind_first_number(text: str, match: "re.Match[str]") -> int:
     return edge.end() if edge else start + 1
 
 
-def _judge(match: "re.Match[str]", order: DateOrder | None) -> DateFound | None:
+def _judge(match: "re.Match[str]") -> _Written | None:
     options: list[tuple[DateOrder, date | None]]
     if match["a"]:
         options = _numeric(match["a"], match["b"], match["y2"], match["s"])
@@ -160,14 +186,8 @@ def _judge(match: "re.Match[str]", order: DateOrder | None) -> DateFound | None:
     else:
         options = [(DateOrder.MDY, _made(match["y7"], MONTHS.get(match["n7"]), match["d7"]))]
     named = bool(match["n3"] or match["n4"] or match["n7"])
-    kept = [(which, made) for which, made in options if made]
-    if not kept:
-        return None
-    kept.sort(key=lambda option: option[0] is not order)
-    unique = dict.fromkeys(made for _, made in kept)
-    orders = tuple(next(which for which, made in kept if made == one) for one in unique)
-    # A named month says nothing about the order of numbers elsewhere.
-    return DateFound(match.start(), match.end(), tuple(unique), () if named else orders)
+    kept = tuple((which, made) for which, made in options if made)
+    return _Written(match.start(), match.end(), kept, named) if kept else None
 
 
 def _in_span(match: "re.Match[str]") -> bool:

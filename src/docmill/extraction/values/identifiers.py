@@ -2,6 +2,9 @@
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
+
+from docmill.extraction.phrases import Phrases, by_letter
 
 _IBAN_LENGTHS = {
     "AD": 24,
@@ -96,7 +99,7 @@ _VAT = re.compile(
     re.VERBOSE,
 )
 _VAT_COUNTRIES = "AT|BE|BG|CHE|CY|CZ|DE|DK|EE|EL|ES|FI|FR|GB|GR|HR|HU|IE|IT|LT|LU|LV|MT|NL|NO|PL|PT|RO|SE|SI|SK|XI"
-_SPACED_VAT = re.compile(
+_SPACED_VAT = by_letter(
     rf"(?<![A-Za-z0-9])(?:{_VAT_COUNTRIES})[ -]?(?=[A-Z0-9. -]*\d)[A-Z0-9]+(?:[ .-][A-Z0-9]+){{0,4}}"
 )
 _VAT_GAP = re.compile(r"[ .-]")
@@ -108,7 +111,7 @@ _TAX = re.compile(
     )(?![\w/])(?!-\d)""",
     re.VERBOSE,
 )
-_PHONE = re.compile(
+_PHONE = by_letter(
     r"(?:\+\d|(?<!\d)00[1-9]\d?[ \-/(])[\d \-/().]{6,}\d|"
     r"\(\d{2,5}\)[ \d\-/]{5,}\d|(?<!\d)0\d{1,4}[ \-/][\d \-/]{4,}\d|(?<!\d)1-\d{3}-\d{3}-\d{4}"
 )
@@ -116,9 +119,13 @@ _PHONE_WORD = re.compile(
     r"\b(?:tel|telefon|telephone|phone|fax|telefax|mobile?|mobil|handy|hotline|tlf|tél|téléphone|h/?p)\b\.?\s*[:.]?",
     re.IGNORECASE,
 )
+_PHONE_WORDS = Phrases(_PHONE_WORD.pattern, any_case=True)
+_PHONE_BEHIND = re.compile(r"\s*[+(\d][\d \-/().]{4,}\d")
 _MAIL_OR_PAGE = re.compile(
     r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}|(?:https?://|www\.)\S+", re.IGNORECASE
 )
+_LINES = 512
+"""Texts whose numbers are kept: several fields look for them in the lines of one document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +182,11 @@ def find_bics(text: str) -> list[Found]:
 
 def find_vat_ids(text: str) -> list[Found]:
     """Every VAT number that begins with its country, spaces in it or not: sure enough without a label."""
+    return list(_vat_ids(text))
+
+
+@lru_cache(maxsize=_LINES)
+def _vat_ids(text: str) -> tuple[Found, ...]:
     found = []
     for match in _SPACED_VAT.finditer(text):
         # The words behind it may look like more of it, so the longest run that has the shape of its country counts.
@@ -184,7 +196,7 @@ def find_vat_ids(text: str) -> list[Found]:
             if _VAT.fullmatch(value):
                 found.append(Found(match.start(), end, value))
                 break
-    return found
+    return tuple(found)
 
 
 def find_tax_ids(text: str) -> list[Found]:
@@ -196,11 +208,16 @@ def find_tax_ids(text: str) -> list[Found]:
 
 def find_phones(text: str) -> list[tuple[int, int]]:
     """Places of telephone and fax numbers, so that nobody takes them for amounts or invoice numbers."""
+    return list(_phones(text))
+
+
+@lru_cache(maxsize=_LINES)
+def _phones(text: str) -> tuple[tuple[int, int], ...]:
     found = [match.span() for match in _PHONE.finditer(text)]
-    for word in _PHONE_WORD.finditer(text):
-        if number := re.compile(r"\s*[+(\d][\d \-/().]{4,}\d").match(text, word.end()):
+    for word in _PHONE_WORD.finditer(text) if _PHONE_WORDS.within(text) else ():
+        if number := _PHONE_BEHIND.match(text, word.end()):
             found.append(number.span())
-    return found
+    return tuple(found)
 
 
 def find_addresses(text: str) -> list[tuple[int, int]]:

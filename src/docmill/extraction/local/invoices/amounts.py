@@ -10,21 +10,20 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from itertools import combinations, islice
+from itertools import combinations
 from math import log
-from operator import itemgetter
 from typing import NamedTuple
 
 from docmill.extraction.local.invoices.due import due_margin, due_of, left_of, unpaid
 from docmill.extraction.local.invoices.items import Items
-from docmill.extraction.local.invoices.money import CENT, FIELDS, MEANING, Money, money_text
+from docmill.extraction.local.invoices.money import FIELDS, MEANING, Money, money_text
 from docmill.extraction.local.invoices.paper import Option, Paper
 from docmill.extraction.local.invoices.priors import prior
 from docmill.extraction.local.invoices.settled import Paid, paid_of
+from docmill.extraction.local.invoices.threes import FIELDS as SUMMED
+from docmill.extraction.local.invoices.threes import Threes
 from docmill.extraction.local.invoices.wording import plain
 
-_NEAR = Decimal("0.02")
-_POINTS = itemgetter(0)
 _TAX_OF = re.compile(
     r"\b(?:mwst|ust|umsatzsteuer|vat|tva|btw|iva|gst|moms|tax)\b\W*\d|\d\s?%\W*(?:mwst|ust|vat|tva|btw)"
 )
@@ -33,13 +32,16 @@ _BASE_OF = re.compile(r"%\W*(?:\w+\W+)?(?:auf|on|of|von|aus|sur|de|su|van|over)\
 """Before what is taxed: `19 % USt. auf`."""
 KEPT = 7
 """Candidates per field that are tried together."""
+_RIVALS = 40
+"""Of the choices with another value for a field: their values are its alternatives."""
 
 
 class Look(NamedTuple):
-    """An amount, as written, how often it is, and the features that do not depend on what it is taken for."""
+    """An amount, as it is kept and as it is written, how often it is, and its features whatever it is taken for."""
 
     money: Money
     value: str
+    raw: str
     repeats: float
     features: Mapping[str, float]
 
@@ -97,7 +99,7 @@ def looks_of(paper: Paper, items: Items, money: Sequence[Money]) -> list[Look]:
             "total_label": each.means.get("total", 0.0),
         }
         shared = alike.setdefault(tuple(features.values()), features)
-        found.append(Look(each, money_text(number.value), float(counts[value]), shared))
+        found.append(Look(each, money_text(number.value), number.text, float(counts[value]), shared))
     return found
 
 
@@ -106,17 +108,18 @@ def options(looks: Sequence[Look], field: str) -> list[Option]:
     meaning = MEANING[field]
     alike: dict[tuple[int, float, float], Mapping[str, float]] = {}
     found = []
-    for each, value, repeats, shared in looks:
+    for each, value, raw, repeats, shared in looks:
         number = each.number
         own = each.means.get(meaning, 0.0)
-        rival = max([sure for name, sure in each.means.items() if name != meaning], default=0.0)
+        others = [sure for name, sure in each.means.items() if name != meaning] if each.means else ()
+        rival = max(others) if others else 0.0
         key = (id(shared), own, rival)
         if (features := alike.get(key)) is None:
             features = alike[key] = _features(field, own, rival, shared)
         found.append(
             Option(
                 value=value,
-                raw=number.text,
+                raw=raw,
                 spans=(),
                 features=features,
                 signals={"label": own, "repeats": repeats},
@@ -161,25 +164,9 @@ def choose(
     sides = {value for value in sides if value} - {each.number.value for each in money if each.in_items}
     if len(sides) > 1:
         sides.add(sum(sides, Decimal(0)))
-    totals, subtotals, taxes = (_weighed(best_of[name]) for name in ("total", "subtotal", "tax"))
-    # Hundreds of triples: what two of them say is not asked again for every third.
-    pairs = [
-        [_rated(net, levy, rates) if net is not None and levy is not None else False for _, _, levy in taxes]
-        for _, _, net in subtotals
-    ]
-    units = Units.of([value for _, _, value in (*totals, *subtotals, *taxes)], sides)
-    nets, levies = ([units.whole(value) for _, _, value in some] for some in (subtotals, taxes))
-    results: list[tuple[float, tuple[Option | None, ...], bool, bool]] = []
-    for total, total_score, gross in totals:
-        whole = units.whole(gross)
-        for (subtotal, subtotal_score, _), net, rated_by in zip(subtotals, nets, pairs, strict=True):
-            so_far = total_score + subtotal_score
-            for (tax, tax_score, _), levy, by_rate in zip(taxes, levies, rated_by, strict=True):
-                bonus, adds_up, rated = _agreement(net, levy, whole, by_rate, units)
-                results.append((so_far + tax_score + bonus, (subtotal, tax, total), adds_up, rated))
-    results.sort(key=_POINTS, reverse=True)
-    points, (subtotal, tax, total), adds_up, rated = results[0]
-    chosen = {name: option for name, option in zip(FIELDS, (subtotal, tax, total), strict=False) if option is not None}
+    best = Threes(best_of, rates, sides)
+    chosen = {name: option for name in SUMMED if (option := best.chosen(name)) is not None}
+    total = chosen.get("total")
     due = left_of(money, candidates["amount_due"], total) or due_of(best_of["amount_due"], total, paid)
     settled = None
     if total is not None and due is not None and due.value == total.value:
@@ -188,16 +175,10 @@ def choose(
     if due is not None:
         chosen["amount_due"] = due
     margins, others = {}, {}
-    for place, name in enumerate(FIELDS[:3]):
-        value = chosen[name].value if name in chosen else None
-        others_first = ((score, choice[place]) for score, choice, _, _ in results if _value(choice[place]) != value)
-        rest = list(islice(others_first, 40))
-        margins[name] = points - rest[0][0] if rest else 9.0
-        seen: list[str] = []
-        for _, option in rest:
-            if option is not None and option.value not in seen:
-                seen.append(option.value)
-        others[name] = tuple(seen[:3])
+    for name in SUMMED:
+        rest = best.others(name, _RIVALS)
+        margins[name] = best.points - rest[0][0] if rest else 9.0
+        others[name] = tuple(dict.fromkeys(option.value for _, option in rest if option is not None))[:3]
     ranked = best_of["amount_due"]
     others["amount_due"] = tuple(option.value for option, _ in ranked if due is None or option.value != due.value)[:3]
     margins["amount_due"] = due_margin(ranked, due, margins.get("total", 0.0), chosen.get("total"))
@@ -206,7 +187,13 @@ def choose(
         for name, option in chosen.items()
     }
     return Sums(
-        chosen=chosen, adds_up=adds_up, rated=rated, scores=final, margins=margins, others=others, settled=settled
+        chosen=chosen,
+        adds_up=best.adds_up,
+        rated=best.rated,
+        scores=final,
+        margins=margins,
+        others=others,
+        settled=settled,
     )
 
 
@@ -223,71 +210,6 @@ def _is_tax(paper: Paper, each: Money) -> bool:
 def _outside(option: Option, score: float) -> float:
     """The sums of one item agree too: an amount within the items is the last to be believed."""
     return score - 1.5 if option.features.get("in_items") else score
-
-
-def _value(option: Option | None) -> str | None:
-    return option.value if option is not None else None
-
-
-def _weighed(best: Sequence[tuple[Option, float]]) -> list[tuple[Option | None, float, Decimal | None]]:
-    """The best of a field with their scores and numbers, and last that it is not there."""
-    return [*((option, score, Decimal(option.value)) for option, score in best), (None, 0.0, None)]
-
-
-def _rated(net: Decimal, levy: Decimal, rates: set[Decimal]) -> bool:
-    """Whether the tax is one of the printed rates of the amount."""
-    return bool(levy) and any(abs(net * rate / 100 - levy) <= _NEAR for rate in rates)
-
-
-class Units(NamedTuple):
-    """Amounts as whole numbers of their smallest digit: as exact as decimals, and compared in half the time."""
-
-    places: int
-    cent: int
-    """The tolerance `CENT`."""
-    sides: tuple[int, ...]
-    """Discounts and charges that a total may hold besides."""
-
-    @classmethod
-    def of(cls, values: Sequence[Decimal | None], sides: set[Decimal]) -> "Units":
-        """Fine enough for these values."""
-        digits = [value.as_tuple().exponent for value in (*values, *sides) if value is not None]
-        places = max([3, *(-exponent for exponent in digits if isinstance(exponent, int))])
-        units = cls(places, int(CENT.scaleb(places)), ())
-        return units._replace(sides=tuple(int(side.scaleb(places)) for side in sides))
-
-    def whole(self, value: Decimal | None) -> int | None:
-        return None if value is None else int(value.scaleb(self.places))
-
-
-def _agreement(
-    net: int | None, levy: int | None, whole: int | None, rated: bool, units: Units
-) -> tuple[float, bool, bool]:
-    """What three amounts that are chosen together say about each other."""
-    _, cent, sides = units
-    if whole is None:
-        return 0.0, False, False
-    if net is None:
-        return (0.0, False, False) if levy is None or levy < whole else (-2.0, False, False)
-    if levy is None:
-        if net == whole:
-            return 1.0, False, False
-        if any(abs(net + side - whole) <= cent for side in sides):
-            return 2.0, False, False
-        return (-1.5 if abs(net) > abs(whole) else -0.5), False, False
-    if abs(levy) > abs(net):
-        # `VAT @ 0 % on 80.65`: no tax is all of what it is on, nor more.
-        return -2.0, False, False
-    if abs(net + levy - whole) <= cent:
-        if levy == 0 and net == whole:
-            return 1.5, True, rated
-        return 4.0 + rated, True, rated
-    if sides and any(abs(net + levy + side - whole) <= cent for side in sides if abs(side) != abs(levy)):
-        return 3.5 + rated, False, rated
-    if abs(whole - net) <= cent and abs(levy) < abs(whole):
-        # Prices that include the tax.
-        return 0.5, False, rated
-    return -1.0 + rated, False, rated
 
 
 def _best(candidates: Sequence[Option], scores: Sequence[float]) -> list[tuple[Option, float]]:

@@ -54,13 +54,18 @@ def _of_invoice(paper: Paper, span: DateSpan) -> bool:
     return points > 0 and names_an_invoice(text)
 
 
-def options(paper: Paper, items: Items, field: str) -> list[Option]:
-    """Candidates of one field: every date on the page."""
+def meanings_of(paper: Paper) -> list[Mapping[str, float]]:
+    """What the labels of each date say: the same whichever field it may be."""
+    return [_means(paper, span) for span in paper.dates]
+
+
+def options(paper: Paper, items: Items, field: str, means_of: Sequence[Mapping[str, float]]) -> list[Option]:
+    """Candidates of one field: every date on the page, with what its labels say."""
     meaning = MEANING[field]
     counts = Counter(span.value for span in paper.dates)
     latest = max(counts, default=None)
     found = []
-    labelled: Sequence[Mapping[str, float]] = [_means(paper, span) for span in paper.dates]
+    labelled = means_of
     if field == "issue_date" and kind_of(paper.sheet) == CREDIT_NOTE:
         labelled = _corrected(paper, labelled)
     early = {span.value for span, means in zip(paper.dates, labelled, strict=True) if means.get("discount", 0.0) >= 0.5}

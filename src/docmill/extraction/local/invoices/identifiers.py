@@ -82,7 +82,7 @@ class _Place(NamedTuple):
 
 def _places(paper: Paper) -> Iterator[_Place]:
     for cell in paper.sheet.cells:
-        if not any(map(str.isdigit, cell.text)):
+        if not cell.numbered:
             continue
         at = 0
         spans: list[Number | DateSpan] = [*paper.dates_of.get(id(cell), ())]

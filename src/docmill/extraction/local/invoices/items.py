@@ -116,15 +116,15 @@ def _readings(paper: Paper, parts: Sequence[Table], sums: set[Decimal]) -> Itera
     by_amount = _without_sums([item for grid in grids for item in _by_amount(grid)])
     by_position = [item for grid in grids for item in _by_position(grid)]
     whole = [item for item in by_amount if item.position is not None or item.values.keys() & {"quantity", "unit_price"}]
-    if 2 * len(whole) >= sum(item in whole or not _adjusts(item) for item in by_amount):
-        plain_items = [item for item in by_amount if item in whole or not _adjusts(item)]
-    else:
-        plain_items = by_amount
-    sides = [item for item in by_amount if item not in plain_items]
-    sold = [item for item in by_amount if not _adjusts(item)]
+    # Items are told apart by which they are, so sets of them cost nothing in a long table.
+    adjusting = {item for item in by_amount if _adjusts(item)}
+    sold = [item for item in by_amount if item not in adjusting]
+    kept = {*whole, *sold}
+    plain_items = [item for item in by_amount if item in kept] if 2 * len(whole) >= len(kept) else by_amount
+    sides = [item for item in by_amount if item not in kept] if plain_items is not by_amount else []
     if not by_position and _counting([item.position or "" for item in sold]):
         # What is taken off or added has numbers of its own, which do not go on counting.
-        by_position, sides = sold, [item for item in by_amount if item not in sold]
+        by_position, sides = sold, [item for item in by_amount if item in adjusting]
     for items, others in (
         (by_position, sides),
         (by_position, []),

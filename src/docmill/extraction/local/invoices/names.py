@@ -18,6 +18,7 @@ from docmill.extraction.local.invoices.party_words import (
     LABELLED,
     LEGAL,
     LEGAL_END,
+    LEGAL_START,
     LISTED,
     PERSON,
     POSTCODE,
@@ -114,12 +115,12 @@ def _parts(paper: Paper, cell: Cell) -> Iterator[Name]:
                 text=" ".join(piece.split()),
                 tokens=tokens,
                 cell=cell,
-                sender_line=(len(pieces) > 1 and bool(POSTCODE.search(text) or STREET.search(text))) or spread,
+                sender_line=(len(pieces) > 1 and bool(POSTCODE.search(text) or STREET.within(text))) or spread,
                 prefix=plain(prefix).strip(),
             )
             yield name
             head, comma, rest = name.text.partition(", ")
-            if comma and LEGAL_END.search(head) and not LEGAL.match(rest):
+            if comma and LEGAL_END.within(head) and not LEGAL_START.within(rest):
                 # A branch or a seat behind the legal form is not part of the name.
                 yield replace(name, text=head, tokens=tokens[: len(head.split())])
 
@@ -141,9 +142,9 @@ def _is_name(text: str) -> bool:
     flat = plain(text)
     if COUNTRY.match(flat) or len(text.split()) > 9:
         return False
-    if LEGAL.search(text):
+    if LEGAL.within(text):
         return not _LINK.search(text)
-    return not (_UNLIKE.search(text) or TITLE.search(flat) or POSTCODE.search(text))
+    return not (_UNLIKE.search(text) or TITLE.within(flat) or POSTCODE.search(text))
 
 
 def _two_lines(paper: Paper, name: Name) -> Name | None:
@@ -154,12 +155,12 @@ def _two_lines(paper: Paper, name: Name) -> Name | None:
     other = below[0]
     first, second = plain(name.text), other.text.strip(_EDGES)
     labelled = name.prefix or name.cell.text.rstrip().endswith(":")
-    if labelled or is_label(first) or PREPOSITION.match(first) or DEPARTMENT.search(first):
+    if labelled or is_label(first) or PREPOSITION.match(first) or DEPARTMENT.within(first):
         return None
     if not _is_name(second) or _DIGIT.search(second) or ":" in second:
         return None
     if PERSON.match(first) or (
-        LEGAL_END.search(second) and not LEGAL.search(name.text) and not _DIGIT.search(name.text)
+        LEGAL_END.within(second) and not LEGAL.within(name.text) and not _DIGIT.search(name.text)
     ):
         return Name(
             text=f"{name.text} {second}",
@@ -175,8 +176,8 @@ def _two_lines(paper: Paper, name: Name) -> Name | None:
 @lru_cache(maxsize=2048)
 def is_label(flat: str) -> bool:
     """Whether a text is little more than the label of a party."""
-    for pattern in (BUYER, SELLER, SHIP, HOLDER):
-        if held := sum(len(found[0]) for found in pattern.finditer(flat)):
+    for phrases in (BUYER, SELLER, SHIP, HOLDER):
+        if held := phrases.letters(flat):
             rest = ADDRESSED.sub("", flat)
             if held >= 0.6 * min(len(flat.strip(" :")), max(held, len(rest.strip(" :")))):
                 return True

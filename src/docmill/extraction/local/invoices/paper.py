@@ -223,7 +223,7 @@ def paper_of(reading: Reading) -> Paper:
     dates: list[DateSpan] = []
     numbers: list[Number] = []
     for cell in sheet.cells:
-        if any(map(str.isdigit, cell.text)):
+        if cell.numbered:
             spans = dates_in(cell, habits)[:MOST]
             dates += spans
             numbers += islice(numbers_in(cell, habits, spans), MOST)

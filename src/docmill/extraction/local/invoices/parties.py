@@ -31,12 +31,16 @@ from docmill.extraction.local.invoices.priors import prior
 from docmill.extraction.local.invoices.sheet import Cell
 from docmill.extraction.local.invoices.wording import letters, plain
 
+_SEPARATED = re.compile(r"[•·●|∙]|\s[–-]\s|,")
+_DOMAIN = re.compile(r"(?:@|www\.|https?://(?:www\.)?)([\w-]+(?:\.[\w-]+)+)")
+
 
 def domains(paper: Paper) -> dict[str, list[Cell]]:
     """Names of domains in addresses of mail and web, with the cells they stand in."""
     found: dict[str, list[Cell]] = {}
     for cell in paper.sheet.cells:
-        for match in re.finditer(r"(?:@|www\.|https?://(?:www\.)?)([\w-]+(?:\.[\w-]+)+)", cell.text.casefold()):
+        text = cell.text.casefold()
+        for match in _DOMAIN.finditer(text) if "@" in text or "www." in text or "://" in text else ():
             parts = match[1].split(".")
             root = parts[-2] if len(parts[-2]) > 3 or len(parts) < 3 else parts[-3]
             # `seller.com` says as little as `example.com`.
@@ -71,16 +75,17 @@ def describe(paper: Paper, names: Sequence[Name]) -> list[tuple[Name, Mapping[st
     size = paper.sheet.height
     first_row = min((name.cell.row for name in names), default=0)
     tails = {id(name.tail) for name in names if name.tail is not None}
-    towns = {town for cell in paper.sheet.cells if (town := _town(cell.text))}
+    towns = {town for cell in paper.sheet.cells if cell.numbered and (town := _town(cell.text))}
     found: list[tuple[Name, Mapping[str, float]]] = []
     for name, key in zip(names, keys, strict=True):
         around = _around(paper, name)
         flat = plain(name.text)
         cell = name.cell
         count = max(1, whole.count(key)) if len(key) >= 4 else 1
+        legal = LEGAL.within(name.text)
         features = {
-            "legal_form": float(bool(LEGAL_END.search(name.text))),
-            "legal_inside": float(bool(LEGAL.search(name.text))),
+            "legal_form": float(legal and LEGAL_END.within(name.text)),
+            "legal_inside": float(legal),
             "seller_label": around["seller"],
             "holder_label": around["holder"],
             "buyer_label": around["buyer"],
@@ -95,16 +100,13 @@ def describe(paper: Paper, names: Sequence[Name]) -> list[tuple[Name, Mapping[st
             "large_type": min(cell.height / size, 2.5) - 1.0,
             "repeats": min(count - 1, 3) / 1.5,
             "domain": max((_alike(root, key) for root in roots), default=0.0),
-            "title": float(bool(TITLE.search(flat))),
-            "digits": float(any(char.isdigit() for char in name.text)),
-            "sentence": float(len(name.text.split()) > 5 and not LEGAL.search(name.text)),
+            "title": float(TITLE.within(flat)),
+            "digits": float(any(map(str.isdigit, name.text))),
+            "sentence": float(len(name.text.split()) > 5 and not legal),
             "lower": float(name.text[:1].islower() and "." not in name.text),
             "address": float(
                 bool(POSTCODE.match(name.text))
-                or (
-                    bool(POSTCODE.search(name.text) or STREET.search(name.text) or key in towns)
-                    and not LEGAL.search(name.text)
-                )
+                or (not legal and bool(POSTCODE.search(name.text) or STREET.within(name.text) or key in towns))
             ),
             "person": float(bool(PERSON.match(flat))),
             "two_lines": float(name.lines == 2),
@@ -115,7 +117,7 @@ def describe(paper: Paper, names: Sequence[Name]) -> list[tuple[Name, Mapping[st
             "label_like": float(
                 cell.text.rstrip().endswith(":")
                 or bool(around["over_value"])
-                or NUMBERED.search(flat) is not None
+                or NUMBERED.within(flat)
                 or (is_label(flat) and max(around["buyer"], around["seller"], around["ship"]) < 0.8)
             ),
             "block_start": around["block_start"],
@@ -186,8 +188,8 @@ def _around(paper: Paper, name: Name) -> dict[str, float]:
         found["under_sender"] = 1.0
     close = bool(over) and (cell.top - over[0].bottom) < 0.8 * cell.height and abs(over[0].left - cell.left) < 0.02
     found["block_start"] = float(not close or _is_sender(over[0], paper) or is_label(over[0].plain.strip(" :")))
-    found["after_company"] = float(close and not found["block_start"] and bool(LEGAL.search(over[0].text)))
-    if over and (cell.top - over[0].bottom) < 0.8 * cell.height and not LEGAL.search(name.text):
+    found["after_company"] = float(close and not found["block_start"] and LEGAL.within(over[0].text))
+    if over and (cell.top - over[0].bottom) < 0.8 * cell.height and not LEGAL.within(name.text):
         found["after_address"] = float(any(_in_address(over[0].text)) and not _is_sender(over[0], paper))
     below = [other for other in paper.sheet.below(cell, reach=8.0) if abs(other.left - cell.left) < 0.03]
     found["over_value"] = float(bool(below) and _over_value(paper, cell, below[0]))
@@ -210,7 +212,7 @@ def _around(paper: Paper, name: Name) -> dict[str, float]:
 def _over_value(paper: Paper, cell: Cell, below: Cell) -> bool:
     """Whether a cell is the label of what stands right beneath it: a date, or one word with a digit."""
     near = below.top - cell.bottom < 0.9 * max(cell.height, paper.sheet.height) and abs(below.left - cell.left) < 0.005
-    if not near or LEGAL.search(cell.text):
+    if not near or LEGAL.within(cell.text):
         return False
     (only, *more) = below.tokens
     return (not more and any(map(str.isdigit, only.text))) or id(below) in paper.dates_of
@@ -219,12 +221,12 @@ def _over_value(paper: Paper, cell: Cell, below: Cell) -> bool:
 @lru_cache(maxsize=4096)
 def _role(text: str) -> str | None:
     """What a label says about the name beside it."""
-    if len(text) > 45 or (REFERENCE.search(text) and not ADDRESS.search(text)):
+    if len(text) > 45 or (REFERENCE.within(text) and not ADDRESS.within(text)):
         return None
     if text.strip(" :.") in _NAMED:
         return "name"
-    for role, pattern in _ROLES:
-        if pattern.search(text):
+    for role, phrases in _ROLES:
+        if phrases.within(text):
             return role
     return None
 
@@ -244,13 +246,13 @@ _ROLES = (
 @lru_cache(maxsize=4096)
 def _in_address(text: str) -> tuple[bool, bool]:
     """Whether a line holds the town of an address, and whether it holds the street."""
-    return bool(POSTCODE.search(text)), bool(STREET.search(text))
+    return bool(POSTCODE.search(text)), STREET.within(text)
 
 
 @lru_cache(maxsize=4096)
 def _town(text: str) -> str:
     """The letters of a line that is nothing but a town and its postcode, such as `New Delhi - 110001`."""
-    if not _in_address(text)[0] or LEGAL.search(text):
+    if not POSTCODE.search(text) or LEGAL.within(text):
         return ""
     words = re.findall(r"[^\W\d_]{2,}", text)
     return letters(" ".join(words)) if 1 <= len(words) <= 3 else ""
@@ -259,7 +261,7 @@ def _town(text: str) -> str:
 @lru_cache(maxsize=4096)
 def _in_company(text: str) -> tuple[bool, bool]:
     """Whether a plain line says how to reach somebody, and whether it says how a company is registered."""
-    return bool(CONTACT.search(text)), bool(REGISTERED.search(text))
+    return CONTACT.within(text), REGISTERED.within(text)
 
 
 def _labels(paper: Paper, name: Name, over: Sequence[Cell]) -> Iterator[tuple[str, float]]:
@@ -303,7 +305,7 @@ def _is_address(cell: Cell) -> bool:
 
 
 def _is_sender(cell: Cell, paper: Paper) -> bool:
-    row = paper.sheet.rows[cell.row]
-    text = " ".join(other.text for other in row)
-    separators = len(re.findall(r"[•·●|∙]|\s[–-]\s|,", text))
-    return separators >= 1 and bool(POSTCODE.search(text)) and len(text) > 20 and cell.depth < 0.4
+    if cell.depth >= 0.4:
+        return False
+    text = " ".join([other.text for other in paper.sheet.rows[cell.row]])
+    return len(text) > 20 and bool(_SEPARATED.search(text)) and bool(POSTCODE.search(text))

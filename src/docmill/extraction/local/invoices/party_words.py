@@ -2,7 +2,9 @@
 
 import re
 
-LEGAL = re.compile(
+from docmill.extraction.phrases import Phrases
+
+LEGAL = Phrases(
     r"\b(?:gmbh|mbh|ag|kg|ohg|gbr|e\.?\s?k\.?|ug|se|kgaa|e\.?\s?v\.?|a\.?\s?g\.?|ltd|limited|llc|llp|plc|inc|corp|"
     r"corporation|co|"
     r"company|s[aà]rl|partg|mbb|sci|s\.?a\.?r\.?l|sas|s\.?a\.?s|sasu|eurl|sa|s\.a|sprl|bvba|srl|s\.?r\.?l|spa|s\.?p\.?a|s\.?n\.?c|"
@@ -11,20 +13,21 @@ LEGAL = re.compile(
     r"n\.?\s?v|vof|ab|aktiebolag|oy|oyj|as|a/s|aps|asa|sp\. z o\.?\s?o|s\.?r\.?o|a\.?s|kft|zrt|lda|ltda|pvt|private|"
     r"sdn|bhd|"
     r"pte|pty|gesmbh|genossenschaft|stiftung|verein|foundation|associates|industries|holdings|group|bv|nv)\b\.?",
-    re.IGNORECASE,
+    any_case=True,
 )
-LEGAL_END = re.compile(LEGAL.pattern + r"\W*$", re.IGNORECASE)
-SELLER = re.compile(
+LEGAL_START = Phrases(f"^{LEGAL.pattern}", any_case=True)
+LEGAL_END = Phrases(rf"{LEGAL.pattern}\W*$", any_case=True)
+SELLER = Phrases(
     r"verkaufer|seller|vendor|supplier|\bfrom\b|fournisseur|emetteur|leverancier|fornitore|cedente|proveedor|"
     r"vendedor|service provider|"
     r"sold by|remit to|rechnungssteller|absender|\bpayee\b|issued by|prestataire|saljare|leverantor|sprzedawca|"
     r"auftragnehmer|pay to|"
     r"kreditor|emisor|in favou?r of|issuer|vendeur|saelger|selger|myyja|fornecedor|prestador|dodavatel|furnizor"
 )
-HOLDER = re.compile(
+HOLDER = Phrases(
     r"kontoinhaber|account holder|titulaire|beneficiary|beneficiaire|account name|kontoname|begunstigter|tenaamstelling"
 )
-BUYER = re.compile(
+BUYER = Phrases(
     r"bill(?:ed|ing)? ?(?:to|address|details)|invoice(?:d)? (?:to|address)|rechnung an|rechnungs(?:adresse|anschrift|"
     r"empfanger)|(?<!ver)kaufer|"
     r"leistungsempfanger|customer\b|\bclient\b|\bkunde\b|\bbuyer\b|sold to|adresse de facturation|factur\w* a\b|"
@@ -37,44 +40,44 @@ BUYER = re.compile(
     r"faturar a|\bexmo|\breceiver|"
     r"service (?:for|address)|(?:issued|charged|licensed) to|^(?:for|aan|pour|para):?$"
 )
-REFERENCE = re.compile(
+REFERENCE = Phrases(
     r"refer|nummer|number|\bnr\b|\bno\b|n°|executant|service\b(?! provider)|order|commande|bestell|konto\b|steuer|"
     r"ust|tva|vat"
 )
-ADDRESS = re.compile(r"adress|address|anschrift|direccion|indirizzo")
+ADDRESS = Phrases(r"adress|address|anschrift|direccion|indirizzo")
 """A heading that names an address is about a party, whatever references it names besides."""
 ADDRESSED = re.compile(
     r"\b(?:adresse|address|adres|anschrift|indirizzo|direccion|morada|local|merce|information|info|details|data|daten|angaben|d[ei]|of|the|a|til)\b|"
     r"(?:adress?e?|anschrift)$"
 )
 """What the label of a party has besides whose address it is."""
-NUMBERED = re.compile(
+NUMBERED = Phrases(
     r"(?:#|\bn[ro°]\.?|n(?:umm|o)er|number|numero|\bid|\bcode)\W*$|^(?:code|codice|cod\.|n°|numero)\s|nr\.?$"
 )
 """What a label of a number begins or ends with, and a name does not."""
-REGISTERED = re.compile(
+REGISTERED = Phrases(
     r"capital|siret|siren|\brcs\b|\bhr[ab]\b|handelsregister|amtsgericht|\bkvk\b|siege social|registered|"
     r"company (?:no|number|reg)|"
     r"geschaftsfuhr|steuernummer|ust-?id|vat (?:no|reg|id|number)|gstin|\bcin\b|p\.? ?iva|org\.? ?nr|\biban\b|"
     r"\babn\b|\bn° tva"
 )
-CONTACT_PERSON = re.compile(
+CONTACT_PERSON = Phrases(
     r"ansprechpartner|contact|kontakt|bearbeiter|sachbearbeiter|interlocuteur|referente|our ref|ihr zeichen|payer|agent"
 )
-SHIP = re.compile(
+SHIP = Phrases(
     r"\bship(?:ped|ping)?(?: ?(?:to|address))?|"
     r"liefer(?!ant|er)|livraison|deliver|warenempfanger|levering|afleveradres|zahlungsempfanger|steuerbevoll|"
     r"consegna|"
     r"fiscal|entrega|destinazione|leverans|toimitus|odbiorca|\benvio\b"
 )
-TITLE = re.compile(
+TITLE = Phrases(
     r"rechnung|invoice|facture|factuur|fattura|factura|faktura|receipt|quittung|gutschrift|"
     r"credit (?:note|memo)|nota d[ei] credito|\bseite\W*\d|"
     r"\bpage\W*\d|"
     r"\bdate\b|datum|"
     r"original|copy|kopie|duplica|statement|\btotal|summary|sehr geehrte|dear |vielen dank|thank|bank\b|sparkasse|"
     r"iban|\bbic\b|description|"
-    r"\btax(?:able)?\b|\b[cis]gst\b|payment|zahlung|uberweisung|lastschrift|virement|prelevement|lieferschein|visualisierung|lesbarmachung|stylesheet|www\.|http|@|reference|referenz|"
+    r"\btax(?:able)?\b|\b(?:c|i|s)gst\b|payment|zahlung|uberweisung|lastschrift|virement|prelevement|lieferschein|visualisierung|lesbarmachung|stylesheet|www\.|http|@|reference|referenz|"
     r"details|amount|betrag|"
     r"number|nummer|\bnr\b|powered by|geschaftsfuhrer|amtsgericht|handelsregister|registered|office|steuernummer|"
     r"ust-id|bestellung|order|"
@@ -95,18 +98,18 @@ POSTCODE = re.compile(
     r"\b\d{3}\s\d{2}\s+[A-ZÅÄÖ]|\b\d{2}-\d{3}\s|\b\d{5}-\d{3}\b|"
     r"\b[A-Z]\d[A-Z]\s?\d[A-Z]\d\b|\b(?:NSW|VIC|QLD|TAS|WA|SA|ACT|NT)\s+\d{4}\b"
 )
-STREET = re.compile(
+STREET = Phrases(
     r"str\.|stra(?:ss|ß)e|street|\broad\b|\brue\b|avenue|\bvia\b|weg\b|platz|laan\b|straat|allee|\blane\b|\bdrive\b|"
     r"blvd|boulevard|gasse\b|"
     r"calle|\bave\b|ufer\b|\bsuite\b|\bfloor\b|gatan|vagen|vej\b|place\b|quai|chemin|\bweena|p\.?o\.? box|postfach|"
     r"ring\b|damm\b|hof\b|\bplot\b|"
     r"estate|\bsector\b|nagar|marg\b|building|tower|^[^\d]{3,30}\s\d{1,4}\s?[a-z]?$|^\d{1,5},?\s+\w+",
-    re.IGNORECASE,
+    any_case=True,
 )
-CONTACT = re.compile(
+CONTACT = Phrases(
     r"\btel|phone|\bfon\b|\bfax|e-?mail|@|www\.|https?:|ust-?id|vat\b|gstin|iban|hrb|kvk|siret|tva\b|btw\b|"
     r"steuernummer",
-    re.IGNORECASE,
+    any_case=True,
 )
 PERSON = re.compile(r"^(?:herrn?|frau|mr|mrs|ms|mme|m|monsieur|madame|dhr|mevr|sig)\.?$")
 LABELLED = re.compile(
@@ -156,7 +159,7 @@ WITHIN = re.compile(
 """A name inside a sentence that says whose it is."""
 ABBREVIATED = re.compile(r"\b(?:Inc|Ltd|Corp|Co|B\.V|N\.V|S\.A|S\.L|S\.r\.l|S\.p\.A|e\.K|e\.V)$")
 """Legal forms that end in a full stop of their own."""
-DEPARTMENT = re.compile(
+DEPARTMENT = Phrases(
     r"\b(?:team|department|dept|abteilung|accounts?|accounting|einkauf|buchhaltung|verwaltung|z\.? ?hd|c/o|attn|"
     r"zu handen|"
     r"comptabilite|administratie|finance)\b"

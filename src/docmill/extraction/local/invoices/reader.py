@@ -66,6 +66,10 @@ class Case:
         return amounts.looks_of(self.paper, self.items, self.money)
 
     @cached_property
+    def _dated(self) -> list[Mapping[str, float]]:
+        return dates.meanings_of(self.paper)
+
+    @cached_property
     def named(self) -> list[tuple[names.Name, Mapping[str, float]]]:
         return parties.describe(self.paper, names.names_in(self.paper, self.items))
 
@@ -75,7 +79,7 @@ class Case:
             case "invoice_number":
                 return identifiers.options(self.paper, self.items)
             case "issue_date" | "due_date" | "delivery_date":
-                return dates.options(self.paper, self.items, name)
+                return dates.options(self.paper, self.items, name, self._dated)
             case "currency":
                 return currency.options(self.paper)
             case "seller_name" | "buyer_name":
@@ -129,7 +133,8 @@ def _scores(model: Model, name: str, candidates: Sequence[Option]) -> list[float
     """One per candidate; "it is not there" is at 0."""
     ranker = model.rankers.get(name) or BY_HAND[name]
     made = ranker.scores([*(candidate.features for candidate in candidates), NONE])
-    return [float(score - made[-1]) for score in made[:-1]]
+    scores: list[float] = (made[:-1] - made[-1]).tolist()
+    return scores
 
 
 def _ranked(candidates: Sequence[Option], scores: Sequence[float]) -> list[tuple[Option, float]]:

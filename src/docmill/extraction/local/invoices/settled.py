@@ -9,12 +9,13 @@ from docmill.extraction.local.invoices.money import CENT, Money
 from docmill.extraction.local.invoices.paper import Paper
 from docmill.extraction.local.invoices.sheet import Cell, Token
 from docmill.extraction.local.invoices.wording import plain
+from docmill.extraction.phrases import Phrases
 
 _MEANS = (
     r"(?:(?:a |your |the )?(?:credit |debit |bank )?cards?\b|cash|che(?:ck|que)|visa|mastercard|amex|american|maestro|"
     r"paypal|stripe|klarna|apple|google|bank|wire|direct debit|transfer|twint|ideal|bancontact|sofort)"
 )
-_DONE = re.compile(
+_DONE = Phrases(
     "|".join(
         (
             # English; `paid by` alone may be followed by the day by which to pay.
@@ -57,7 +58,7 @@ _DONE = re.compile(
         )
     )
 )
-_DENIED = re.compile(
+_DENIED = Phrases(
     r"\b(?:not|un|if|when|once|until|unless|must|should|shall|will|be|yet|balance|after|before|within|"
     r"nicht|noch|wenn|sobald|bis|wird|werden|falls|erst|spatestens|binnen|innerhalb|nach|restbetrag|"
     r"non|pas|si|jusqu\w*|doit|doivent|devra|sera|avant|apres|hasta|cuando|sin|ser|sera|hasta|deve|essere|fino|sara|"
@@ -72,7 +73,7 @@ _DENIED = re.compile(
 _SENTENCE = re.compile(r"[.;!?](?:\s|$)|\s[-–—|]\s")
 _LONGEST = 14
 """Words of a sentence that says it; a longer one is of terms."""
-_PARTLY = re.compile(
+_PARTLY = Phrases(
     r"(?:amount|already|total) paid|\bpaid\b|payments? (?:received|made)|\b(?:bereits |schon )?(?:be|ge)zahlt\b|"
     r"(?:geleistete|erhaltene) (?:an)?zahlung|anzahlung\b|vorschuss\b|deja (?:paye|regle|verse)|acomptes? (?:verse|"
     r"recu|paye)|"
@@ -96,7 +97,7 @@ class Paid:
 
 def paid_of(paper: Paper, money: Sequence[Money], total: Decimal) -> Paid | None:
     """What was paid of a total, all or part of it: by amounts that are called so, else by a sentence."""
-    if total <= 0 or not (_DONE.search(paper.sheet.plain) or _PARTLY.search(paper.sheet.plain)):
+    if total <= 0 or not (_DONE.within(paper.sheet.plain) or _PARTLY.within(paper.sheet.plain)):
         return None
     called = [
         each for each in money if not each.in_items and each.means.get("paid", 0.0) >= 0.5 and _is_paid(paper, each)
@@ -122,17 +123,17 @@ def _is_paid(paper: Paper, each: Money) -> bool:
     cell = each.number.cell
     row = [other.plain for other in paper.sheet.rows[cell.row] if other.worded]
     over = [label.text for label in paper.labels(cell, each.number.start, each.number.end) if label.over]
-    return any(_PARTLY.search(text) for text in (*row, *over))
+    return any(_PARTLY.within(text) for text in (*row, *over))
 
 
 def _sentences(paper: Paper) -> Iterator[tuple[Cell, str]]:
     """Every sentence that says that the invoice is paid."""
     for cell in paper.sheet.cells:
-        if not cell.worded or not _DONE.search(cell.plain):
+        if not cell.worded or not _DONE.within(cell.plain):
             continue
         for sentence in _SENTENCE.split(cell.text):
             text = plain(sentence)
-            if len(text.split()) <= _LONGEST and _DONE.search(text) and not _DENIED.search(text):
+            if len(text.split()) <= _LONGEST and _DONE.within(text) and not _DENIED.within(text):
                 if not _labels_value(paper, cell):
                     yield cell, sentence.strip()
                 break

@@ -55,31 +55,29 @@ class Cell:
     bottom: float = field(init=False)
     height: float = field(init=False)
     """Of its letters; a stray tall one does not count."""
+    plain: str = field(init=False)
+    """Lower case, no accents: for comparing with vocabulary."""
+    worded: bool = field(init=False)
+    """Whether it has any letter."""
+    numbered: bool = field(init=False)
+    """Whether it has any digit."""
 
     def __post_init__(self) -> None:
         # All of it is asked for many times, of every cell.
         tokens, known = self.tokens, self.__dict__
+        text = known["text"] = " ".join([token.text for token in tokens])
+        known["plain"] = plain(text)
+        known["worded"], known["numbered"] = any(map(str.isalpha, text)), any(map(str.isdigit, text))
         if len(tokens) == 1:
             (one,) = tokens
-            known["text"], known["height"] = one.text, one.height
+            known["height"] = one.height
             known["left"], known["right"], known["top"], known["bottom"] = one.left, one.right, one.top, one.bottom
             return
-        known["text"] = " ".join([token.text for token in tokens])
         known["left"] = min([token.left for token in tokens])
         known["right"] = max([token.right for token in tokens])
         known["top"] = min([token.top for token in tokens])
         known["bottom"] = max([token.bottom for token in tokens])
         known["height"] = median([token.height for token in tokens])
-
-    @cached_property
-    def plain(self) -> str:
-        """Lower case, no accents: for comparing with vocabulary."""
-        return plain(self.text)
-
-    @cached_property
-    def worded(self) -> bool:
-        """Whether it has any letter."""
-        return any(map(str.isalpha, self.text))
 
     @property
     def middle(self) -> float:
@@ -122,24 +120,31 @@ class Sheet:
     def plain(self) -> str:
         return plain(self.text)
 
+    @cached_property
+    def _heights(self) -> list[tuple[int, float, float]]:
+        """Of each row its page, and from where to where it goes: what stands around a cell is asked often."""
+        return [(row[0].page, min([cell.top for cell in row]), max([cell.bottom for cell in row])) for row in self.rows]
+
     def above(self, cell: Cell, *, reach: float = 3.5, slack: float = 0.0) -> tuple[Cell, ...]:
         """Cells over this one on its page, the nearest first, within `reach` lines."""
         limit = cell.top - reach * max(cell.height, self.height)
-        found = []
-        for row in reversed(self.rows[: cell.row]):
-            if row[0].page != cell.page or max([other.bottom for other in row]) < limit:
+        found: list[Cell] = []
+        for number in range(cell.row - 1, -1, -1):
+            page, _, bottom = self._heights[number]
+            if page != cell.page or bottom < limit:
                 break
-            found += [other for other in row if other.overlaps(cell, slack) and other.bottom > limit]
+            found += [other for other in self.rows[number] if other.overlaps(cell, slack) and other.bottom > limit]
         return tuple(found)
 
     def below(self, cell: Cell, *, reach: float = 3.5, slack: float = 0.0) -> tuple[Cell, ...]:
         """Cells under this one on its page, the nearest first, within `reach` lines."""
         limit = cell.bottom + reach * max(cell.height, self.height)
-        found = []
-        for row in self.rows[cell.row + 1 :]:
-            if row[0].page != cell.page or min([other.top for other in row]) > limit:
+        found: list[Cell] = []
+        for number in range(cell.row + 1, len(self.rows)):
+            page, top, _ = self._heights[number]
+            if page != cell.page or top > limit:
                 break
-            found += [other for other in row if other.overlaps(cell, slack) and other.top < limit]
+            found += [other for other in self.rows[number] if other.overlaps(cell, slack) and other.top < limit]
         return tuple(found)
 
     def before(self, cell: Cell) -> tuple[Cell, ...]:
@@ -158,8 +163,7 @@ def sheet_of(reading: Reading) -> Sheet:
     heights: list[float] = []
     for page in reading.pages:
         tall = page.height / page.width if page.width else 1.0
-        lines = [[_token(word, tall) for word in line.words if word.text.strip()] for line in page.lines]
-        lines = [[token for token in line if token.height > 0 and token.right > token.left] for line in lines]
+        lines = [[token for word in line.words if (token := _token(word, tall)) is not None] for line in page.lines]
         heights += [token.height for line in lines for token in line]
         for row in _rows([run for line in lines for run in _runs(line)]):
             number = len(rows)
@@ -189,19 +193,14 @@ def evidence_of(tokens: Sequence[Token], page: int) -> tuple[Evidence, ...]:
     return tuple(Evidence(page=page, box=line[0].box.around(*(token.box for token in line[1:]))) for line in lines)
 
 
-def _token(word: Word, tall: float) -> Token:
-    box = word.box
-    top, bottom = box.top * tall, box.bottom * tall
-    return Token(
-        text=word.text.strip(),
-        left=box.left,
-        top=top,
-        right=box.right,
-        bottom=bottom,
-        middle=(top + bottom) / 2,
-        height=bottom - top,
-        box=box,
-    )
+def _token(word: Word, tall: float) -> Token | None:
+    """None for what has no letters or no size."""
+    box, text = word.box, word.text.strip()
+    left, right, top, bottom = box.left, box.right, box.top * tall, box.bottom * tall
+    height = bottom - top
+    if not text or height <= 0 or right <= left:
+        return None
+    return Token(text, left, top, right, bottom, (top + bottom) / 2, height, box)
 
 
 def _runs(line: Sequence[Token]) -> list[tuple[Token, ...]]:

@@ -85,7 +85,7 @@ class Habits:
 
 def habits_of(sheet: Sheet) -> Habits:
     """By all that is unambiguous; else dates are American where the money is."""
-    texts = [cell.text for cell in sheet.cells if any(map(str.isdigit, cell.text))]
+    texts = [cell.text for cell in sheet.cells if cell.numbered]
     american = "$" in sheet.text and not re.search(r"[€£₹]|\bGST(?:IN)?\b|\bABN\b", sheet.text)
     order = guess_order(texts) or (DateOrder.MDY if american else DateOrder.DMY)
     credit = kind_of(sheet) == "credit_note"

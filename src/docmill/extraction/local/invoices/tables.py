@@ -10,10 +10,11 @@ from itertools import combinations
 from docmill.extraction.local.invoices.paper import Paper
 from docmill.extraction.local.invoices.sheet import Cell
 from docmill.extraction.local.invoices.vocabulary import AMOUNT_LABELS
+from docmill.extraction.phrases import Phrases
 
 _TAX = r"(?:mwst|mehrwertsteuer|ust|u\.st|umsatzsteuer|steuer|vat|tva|btw|iva|moms|mva|gst|cgst|sgst|igst|tax|taxe|alv)"
-HEADINGS: Sequence[tuple[str, re.Pattern[str]]] = tuple(
-    (kind, re.compile(pattern))
+HEADINGS: Sequence[tuple[str, Phrases]] = tuple(
+    (kind, Phrases(pattern))
     for kind, pattern in (
         ("position", r"^\W*(?:#|pos\.?|position|nr\.?|no\.?|line(?: no\.?)?|ligne|lfd\W.*|s\W?\s?no\.?|sl\W?\s?no\.?|"
          r"sr\W?\s?no\.?|lp\.?|item no\.?|regel|riga|rad|n[°.]|nro|linea)\W*$"),
@@ -24,7 +25,7 @@ HEADINGS: Sequence[tuple[str, re.Pattern[str]]] = tuple(
          r"\bsum\b|positions ?betrag|\bgp\b|subtotal|wartosc|netto(?!preis)|extended|charges?$|line value|beitrag|"
          r"ext\w*\.? price|\bvalor(?! unit)|\bvalue\b|\bbelo[bp]\b|\bi alt\b|yhteensa|\bkwota|celkem|^\W*net\W*$"),
         ("unit_price", r"unit price|unit cost|einzelpreis|preis|prix|p\.?\s?u\.?\b|\brate\b|price|prijs|prezzo|"
-         r"precio|pris\b|\be\.?p\.?\b|stuckpreis|\bcost\b|cena|a-pris|tarif|\w+pris\b|hinta\b|"
+         r"precio|pris\b|\be\.?p\.?\b|stuckpreis|\bcost\b|cena|a-pris|tarif|pris\b(?<=\wpris)|hinta\b|"
          r"preco|\bp\. ?unit|ansatz"),
         ("quantity", r"qty|quantity|menge|anzahl|aantal|\bqte\b|quantite|nombre|cantidad|quantita|\bqta\b|antal|"
          r"hours|stunden|\bhrs\b|\bstd\b|ilosc|maara|units\b|stuckzahl|\bkwh\b|usage$|\bqtd|\bquant\.|"
@@ -94,7 +95,7 @@ def _named(text: str) -> str | None:
     """Which column a text names."""
     if len(text) > 45:
         return None
-    return next((kind for kind, pattern in HEADINGS if pattern.search(text)), None)
+    return next((kind for kind, phrases in HEADINGS if phrases.within(text)), None)
 
 
 def tables_in(paper: Paper) -> list[Table]:
@@ -187,7 +188,7 @@ def _columns(groups: Sequence[Sequence[Cell]]) -> Iterator[Column]:
     for group in groups:
         ordered = sorted(group, key=lambda cell: cell.row)
         text = " ".join(cell.plain for cell in ordered)
-        kind = next((kind for kind, pattern in HEADINGS if pattern.search(text)), "other")
+        kind = next((kind for kind, phrases in HEADINGS if phrases.within(text)), "other")
         yield Column(kind, min(cell.left for cell in group), max(cell.right for cell in group))
 
 

@@ -4,8 +4,9 @@ Each entry is (what it means, how sure that is, pattern). The surest pattern tha
 label must not be taken for (`paid`, `unit`, `period` …) are listed beside those that are looked for.
 """
 
-import re
 from collections.abc import Mapping, Sequence
+
+from docmill.extraction.phrases import Phrases
 
 _TAX = (
     r"(?:mwst|mehrwertsteuer|ust|u\.?st\.?|umsatzsteuer|mwst\.|vat|tva|t\.v\.a|btw|b\.t\.w|iva|i\.v\.a|moms|mva|alv|"
@@ -34,13 +35,14 @@ AMOUNTS: Sequence[tuple[str, float, str]] = (
     ("total", 1.0, r"(?:end|brutto|gesamt|rechnungs|rechnungsend)(?:summe|betrag|gesamtbetrag|beitrag)|gesamt ?brutto"),
     ("total", 1.0, r"(?:summe|betrag|gesamtbetrag|gesamt|total)\W{0,3}brutto|brutto ?(?:summe|betrag|gesamt)"),
     ("total", 1.0, rf"\b(?:total|totaal|totale|gesamt\w*|summe|montant|bedrag|suma|summa|"
-     rf"sum|i alt|yhteensa|belopp|belo[bp]|razem|celkem|\w*beitrag)\b.{{0,14}}\b{_INCLUDED}"),
+     rf"sum|i alt|yhteensa|belopp|belo[bp]|razem|celkem)\b.{{0,14}}\b{_INCLUDED}|beitrag\b.{{0,14}}\b{_INCLUDED}"),
     ("total", 1.0, r"totale (?:fattura|documento|complessivo)|total (?:de la )?(?:factur\w+|facture)|montant ttc|"
      r"\bttc\b"),
     ("total", 1.0, r"importe total|total importe|totaalbedrag|factuurbedrag|suma brutto|razem brutto|loppusumma|"
      r"eindtotaal"),
-    ("total", 1.0, r"total(?:belopp|belo[bp]|sum(?:ma)?\b)|\w+total\b(?<!zwischentotal)(?<!subtotal)|factuurtotaal|"
-     r"total(?:e)? (?:do |del )?documento|valor total|wartosc brutto|celkova castka|fakturabelo(?:pp|b|p)"),
+    ("total", 1.0, r"total(?:belopp|belo[bp]|sum(?:ma)?\b)|total\b(?<=\wtotal)(?<!zwischentotal)(?<!subtotal)|"
+     r"factuurtotaal|total(?:e)? (?:do |del )?documento|valor total|wartosc brutto|celkova castka|"
+     r"fakturabelo(?:pp|b|p)"),
     ("total", 1.0, r"\btotal (?:for|of) (?:this|the) invoice|\btotal charges|\btotal (?:in|\() ?\(?[a-z]{3}\b|"
      r"total cost"),
     ("total", 0.9, r"gesamtbetrag|gesamtsumme|endsumme|rechnungsbetrag|summe gesamt|gesamt\b|\bbrutto\b|total general"),
@@ -53,8 +55,7 @@ AMOUNTS: Sequence[tuple[str, float, str]] = (
      r"preis gesamt|gesamt|total|wert)"),
     ("subtotal", 1.0, r"net (?:total|amount|value|sum)|total (?:net|ht|h\.t)|montant (?:net )?h\.?t|taxable (?:value|"
      r"amount)"),
-    ("subtotal", 1.0, rf"(?:total|summe|betrag|bedrag|amount|totaal|rechnungssumme|gesamt\w*|importe|"
-     rf"belopp)?\W{{0,3}}\b{_EXCLUDED}\W{{0,3}}(?:\d+\W{{0,3}})?{_TAX}"),
+    ("subtotal", 1.0, rf"\b{_EXCLUDED}\W{{0,3}}(?:\d+\W{{0,3}})?{_TAX}"),
     ("subtotal", 1.0, r"base imponible|imponibile|totale? (?:imponibile|netto)|gesamt ?netto|summe netto|netto gesamt"),
     ("subtotal", 1.0, r"(?:summe|betrag|gesamt(?:summe|betrag)?|total|totaal|belopp|suma|razem)\W{0,3}netto|"
      r"valor neto"),
@@ -67,10 +68,9 @@ AMOUNTS: Sequence[tuple[str, float, str]] = (
     # The tax.
     ("tax", 1.0, rf"(?:total|summe|gesamt|sum)\W{{0,3}}(?:of )?\b{_TAX}|\b{_TAX}\W{{0,3}}(?:total|gesamt|betrag|"
      rf"amount|bedrag|belopp)"),
-    ("tax", 1.0, rf"(?:montant|importe|bedrag|betrag|amount|importo)\W{{0,3}}(?:de la |de |of )?{_TAX}|steuerbetrag|"
-     rf"\w+steuerbetrag"),
-    ("tax", 0.9, rf"(?:^|[\s(+]){_TAX}\b(?!\W{{0,3}}(?:id|nr|no|number|nummer|reg|ident|invoice|rechnung))"),
-    ("tax", 0.9, r"\w*(?:versicherung|umsatz|mehrwert)s?steuer|\bzzgl\b.{0,12}%|\bplus \d+"),
+    ("tax", 1.0, rf"(?:montant|importe|bedrag|betrag|amount|importo)\W{{0,3}}(?:de la |de |of )?{_TAX}|steuerbetrag"),
+    ("tax", 0.9, rf"(?<![^\s\(+]){_TAX}\b(?!\W{{0,3}}(?:id|nr|no|number|nummer|reg|ident|invoice|rechnung))"),
+    ("tax", 0.9, r"(?:versicherung|umsatz|mehrwert)s?steuer|\bzzgl\b.{0,12}%|\bplus \d+"),
     # Not these.
     ("paid", 1.0, r"anzahlung|acompte|already paid|deja paye|amount paid|\bpaid\b|prepaid|deposit|bezahlt|betaald|"
      r"paye\b"),
@@ -114,7 +114,7 @@ DATES: Sequence[tuple[str, float, str]] = (
     ("issue", 1.0, r"emitid[ao] (?:el|em)\b|emess[ao] il\b|emise? le\b|ausgestellt am\b|opgemaakt op\b|^issued\W*$"),
     ("issue", 0.9, r"(?:rechnung|invoice|facture|factuur|fattura|factura|nr|no|n°|faktura)\b.{0,40}\b(?:vom|von|of|"
      r"from|du|dated|del|van|den|av)\W*$"),
-    ("issue", 0.75, r"^\W*(?:dated?|datum|data|fecha|dato|paivays|paivamaara)\W*$|(?:^|[\s:|])(?:date|datum|data|"
+    ("issue", 0.75, r"^\W*(?:dated?|datum|data|fecha|dato|paivays|paivamaara)\W*$|(?<![^\s:|])(?:date|datum|data|"
      r"fecha)\s*[:.]?\s*$"),
     ("issue", 0.7, r"^\D{3,25},\W*(?:den|le|the|il|am|a)?\W*$"),
     ("issue", 0.6, r"(?:rechnung|invoice|facture|factuur|fattura|factura|faktura|gutschrift)\b"),
@@ -158,7 +158,7 @@ NUMBERS: Sequence[tuple[str, float, str]] = (
      r"id\b|ref\w*\b)"),
     ("number", 1.0, r"(?:rechnungs|beleg|gutschrifts|faktura|factuur|fakturerings|storno\w*|\brg|"
      r"\bre\b)-?\W{0,2}(?:nummer|nr|no\b|n°|#|num)"),
-    ("number", 1.0, r"(?:\w*rechnung|faktura|facture|factuur|fattura|factura|gutschrift|fatura|lasku\w*|avoir|"
+    ("number", 1.0, r"(?:rechnung|faktura|facture|factuur|fattura|factura|gutschrift|fatura|lasku\w*|avoir|"
      r"invoice)\W{0,3}(?:nr|no\b|n°|num\w*|#|nro|n\b)"),
     ("number", 1.0, r"(?:numero|n°|num\.?|nr\.?|no\.?|number)\W{0,2}(?:de |of |di |della |da )?(?:la )?(?:facture|"
      r"factura|fattura|invoice|faktury|fatura|rechnung)"),
@@ -182,7 +182,7 @@ NUMBERS: Sequence[tuple[str, float, str]] = (
      r"user)\W{0,3}(?:number|no\b|nr|nummer|n°|#|id|code)?"),
     ("taxid", 1.0, r"\b(?:gstin|siret|siren|kvk|hrb|hra|cin|pan|abn|ein|nif|cif|nip|cvr|uid|ust-?id\w*|"
      r"steuernummer)\b|p\.? ?iva"),
-    ("taxid", 1.0, r"\b(?:vat|ust|u?st\.?|tax|tva|btw|iva|gst|mwst|moms|steuer|org)\.?\W{0,3}(?:id|no\b|nr|nummer|"
+    ("taxid", 1.0, r"\b(?:vat|ust\.?|st\.?|tax|tva|btw|iva|gst|mwst|moms|steuer|org)\.?\W{0,3}(?:id|no\b|nr|nummer|"
      r"number|ident|reg|n°)"),
     ("bank", 1.0, r"iban|bic|swift|\bblz\b|account no|sort code|routing|kontonummer|mandat|ifsc|bank"),
     ("phone", 1.0, r"\btel|phone|fax|mobil|\bfon\b|telefon|handy|hotline"),
@@ -206,9 +206,11 @@ class Reader:
         for meaning, sure, pattern in entries:
             alike.setdefault((meaning, sure), []).append(pattern.replace(" ", " ?"))
         self._entries = tuple(
-            (meaning, sure, re.compile("|".join(patterns)))
+            (meaning, sure, Phrases("|".join(patterns)))
             for (meaning, sure), patterns in sorted(alike.items(), key=lambda entry: -entry[0][1])
         )
+        # Most lines are no labels: what is in none of the patterns is asked for once.
+        self._any = Phrases("|".join([pattern.replace(" ", " ?") for _, _, pattern in entries]))
         self._order = {meaning: number for number, meaning in enumerate(order)}
         self._known: dict[str, Mapping[str, float]] = {}
 
@@ -223,8 +225,10 @@ class Reader:
 
     def _meanings(self, label: str) -> Mapping[str, float]:
         found: dict[str, float] = {}
-        for meaning, sure, pattern in self._entries:
-            if sure > found.get(meaning, 0.0) and pattern.search(label):
+        if not self._any.within(label):
+            return found
+        for meaning, sure, phrases in self._entries:
+            if sure > found.get(meaning, 0.0) and phrases.within(label):
                 found[meaning] = sure
         if len(found) > 1:
             first = min(found, key=lambda meaning: (-found[meaning], self._order.get(meaning, 99)))

@@ -7,6 +7,8 @@ from functools import lru_cache
 @lru_cache(maxsize=2048)
 def plain(text: str) -> str:
     """Lower case without accents; `ß` as `ss`, typographic dashes and quotes as plain ones."""
+    if text.isascii():
+        return text.lower().replace("`", "'")
     text = text.casefold().translate(_PLAIN)
     if text.isascii():
         return text
@@ -16,7 +18,7 @@ def plain(text: str) -> str:
 @lru_cache(maxsize=2048)
 def letters(text: str) -> str:
     """Only its letters and digits, to compare names that differ in spacing and punctuation."""
-    return "".join([char for char in plain(text) if char.isalnum()])
+    return "".join(filter(str.isalnum, plain(text)))
 
 
 _PLAIN = str.maketrans(

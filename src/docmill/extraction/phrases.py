@@ -1,0 +1,146 @@
+"""Whether a text holds one of many phrases: the question that vocabularies are asked most, for nearly every line.
+
+Phrases are written as regular expressions, alternatives of one pattern. `re` tries one after another at each place of a
+text, unless all of them begin with a letter: then it skips the places where none of these letters stands. So they are
+sorted by their first letters here: groups in front are taken apart, and what must stand before a letter (`\\b`, or
+nothing of a kind) is asked behind it. What is found is the same.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+
+_FIRST = re.compile(
+    r"(?P<before>(?:\\b|\(\?<[!=](?:[^()\\]|\\.)*\))*)(?P<letter>[^\W_]|[^\w\s\\.^$*+?{}\[\]|()]|\\[^\w\s])(?![?*+{])"
+)
+"""A letter, or a sign that means itself, that a phrase cannot do without; and what must stand before it."""
+_ASSERTED = re.compile(r"(?:\\b|\(\?<[!=](?:[^()\\]|\\.)*\))+")
+_BEFORE = re.compile(r"\\b|(?P<kind>\(\?<[!=])(?P<what>(?:[^()\\]|\\.)*)\)")
+_CASES = str.maketrans("İıſ", "iis")
+"""Letters that have a plain one as their other case for `re.IGNORECASE`, but not for `str.lower`."""
+
+
+class Phrases:
+    """Phrases to look for; with `any_case`, which takes patterns in small letters, whatever their case."""
+
+    def __init__(self, pattern: str, *, any_case: bool = False) -> None:
+        opening, inside, others = _sorted(pattern)
+        self.pattern = pattern
+        self._any_case = any_case
+        self._opening = re.compile("|".join(opening)) if opening else None
+        self._searched = tuple(re.compile(some) for some in (inside, "|".join(others)) if some)
+
+    def within(self, text: str) -> bool:
+        """Whether the text holds any of them."""
+        if self._any_case:
+            text = (text if text.isascii() else text.translate(_CASES)).lower()
+        if self._opening is not None and self._opening.match(text):
+            return True
+        # Mostly one, so no generator is made for it.
+        for searched in self._searched:  # noqa: SIM110
+            if searched.search(text):
+                return True
+        return False
+
+    def letters(self, text: str) -> int:
+        """How many letters of the text they fill."""
+        return sum([len(found[0]) for found in self._written.finditer(text)]) if self.within(text) else 0
+
+    @cached_property
+    def _written(self) -> re.Pattern[str]:
+        return re.compile(self.pattern, re.IGNORECASE if self._any_case else 0)
+
+
+def by_letter(pattern: str) -> re.Pattern[str]:
+    """A pattern whose alternatives all begin with a letter, sorted by it: it finds the same at the same places."""
+    opening, inside, others = _sorted(pattern)
+    if opening or others:
+        raise ValueError(f"not all alternatives begin with a letter: {[*opening, *others]}")
+    return re.compile(inside)
+
+
+def _sorted(pattern: str) -> tuple[list[str], str, list[str]]:
+    """Phrases that begin the text, one pattern for those that begin with a letter, and the rest."""
+    opening, others = [], []
+    rests: dict[str, list[str]] = defaultdict(list)
+    for phrase in _taken_apart(pattern):
+        if phrase.startswith("^"):
+            opening.append(phrase)
+        elif (first := _FIRST.match(phrase)) and (first["letter"].isalnum() or r"\b" not in first["before"]):
+            letter = first["letter"]
+            rests[letter].append(_behind(first["before"], letter) + phrase[first.end() :])
+        else:
+            others.append(phrase)
+    return opening, "|".join(f"{letter}(?:{'|'.join(some)})" for letter, some in rests.items()), others
+
+
+def _behind(before: str, letter: str) -> str:
+    """What must stand before a letter, as it is asked behind it."""
+    found = []
+    for one in _BEFORE.finditer(before):
+        kind, what = (one["kind"], one["what"]) if one["kind"] else ("(?<!", r"\w")
+        found.append(f"{kind}{what}{letter})")
+    return "".join(found)
+
+
+def _taken_apart(pattern: str) -> Iterable[str]:
+    return (part for one in _alternatives(pattern) for part in _opened(one))
+
+
+def _alternatives(pattern: str) -> list[str]:
+    """A pattern, cut where its alternatives meet; those inside of groups stay together."""
+    found, start, depth = [], 0, 0
+    for sign, at in _signs(pattern):
+        depth += (sign == "(") - (sign == ")")
+        if sign == "|" and not depth:
+            found.append(pattern[start:at])
+            start = at + 1
+    return [*found, pattern[start:]]
+
+
+def _opened(phrase: str) -> Iterator[str]:
+    """A phrase with each alternative of a group that it begins with, and without that group if it may be left out."""
+    first = _ASSERTED.match(phrase)
+    word = first[0] if first else ""
+    body = phrase.removeprefix(word)
+    end = _group_end(body) if body.startswith("(?:") else 0
+    inside, rest = body[3 : max(3, end - 1)], body[end:]
+    if not end or rest[:1] in ("*", "+", "{") or rest[:2] in ("??", "?+"):
+        yield phrase
+        return
+    may_lack = rest[:1] == "?"
+    rest = rest[may_lack:]
+    for one in _alternatives(inside):
+        yield from _opened(word + one + rest)
+    if may_lack:
+        yield from _opened(word + rest)
+
+
+def _group_end(pattern: str) -> int:
+    """The place behind the group that a pattern begins with."""
+    depth = 0
+    for sign, at in _signs(pattern):
+        depth += (sign == "(") - (sign == ")")
+        if not depth:
+            return at + 1
+    raise ValueError(f"a group has no end: {pattern}")
+
+
+def _signs(pattern: str) -> Iterator[tuple[str, int]]:
+    """The signs of a pattern that part it, with their places: not those that are escaped or stand in a class."""
+    inside = False
+    at = 0
+    while at < len(pattern):
+        sign = pattern[at]
+        if sign == "\\":
+            at += 2
+            continue
+        if inside:
+            # A `]` that is the first of its class would be one of its members; no vocabulary writes that.
+            inside = sign != "]"
+        elif sign == "[":
+            inside = True
+        elif sign in "(|)":
+            yield sign, at
+        at += 1
