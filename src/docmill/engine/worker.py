@@ -14,6 +14,7 @@ from docmill.db.clock import database_now
 from docmill.db.database import Database
 from docmill.db.secrets import CALLBACK_TOKENS, installation_secret
 from docmill.engine.asking import Models
+from docmill.engine.at_once import StepsAtOnce
 from docmill.engine.bell import CONTROL, open_bell
 from docmill.engine.children import Children, ChildSettings
 from docmill.engine.chores import Chore, Chores
@@ -194,10 +195,19 @@ class Worker:
             tokens=Tokens(await asyncio.to_thread(self._secret)),
             models=self._models,
         )
+        at_once = StepsAtOnce(self._registry, slots, runner.context)
         lane_a = LaneA(
-            database, plans, known, lease=lease, slots=slots, inflight=inflight, bell=bell, on_started=runner.start
+            database,
+            plans,
+            known,
+            lease=lease,
+            slots=slots,
+            inflight=inflight,
+            bell=bell,
+            on_started=runner.start,
+            at_once=at_once,
         )
-        lane_b = LaneB(database, plans, known, lease=lease, slots=slots, on_outcome=lane_a.take_over)
+        lane_b = LaneB(database, plans, known, lease=lease, slots=slots, on_outcome=lane_a.take_over, at_once=at_once)
         runner.lane_a, runner.lane_b = lane_a, lane_b
 
         def on_new_id(worker_id: str) -> None:
