@@ -351,7 +351,7 @@ class App:
         if is_newer(self.revision()):
             raise outdated(self.database, self.revision())
         with self.database.write() as connection:
-            schema.upgrade(connection)
+            schema.bring_to_head(connection)
         return schema.HEAD
 
     def close(self) -> None:
