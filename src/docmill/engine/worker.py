@@ -130,14 +130,16 @@ class Worker:
         resolver: PromptResolver | None = None,
         *,
         models: Models | None = None,
+        children: Children | None = None,
     ) -> None:
+        """`children`: some that were started before, to be ended with the worker; None: of its own."""
         self._models = models
         self._database = database
         self._registry = registry
         self._settings = settings
         self._resolver = resolver
         self._slots = Slots(settings.pools)
-        self._children = Children(settings.children)
+        self._children = children or Children(settings.children)
         self._stop: asyncio.Event | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._failure: BaseException | None = None
@@ -148,10 +150,6 @@ class Worker:
     def use(self) -> list[PoolUse]:
         """The pools as they are now."""
         return self._slots.use()
-
-    def warm(self, function: Callable[[], object], count: int) -> None:
-        """Start so many children before there is work for them; each calls what imports all that it will need."""
-        self._children.warm(function, count)
 
     def stop(self) -> None:
         """Drain and end."""
