@@ -12,7 +12,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, create_engine, text
+from sqlalchemy import Connection, create_engine, inspect, text
 from sqlalchemy.exc import IntegrityError
 
 import docmill.db
@@ -142,6 +142,23 @@ def test_a_migrated_database_is_at_head_and_an_empty_one_at_none(migrated: Conne
     with empty.read() as connection:
         assert schema.current_revision(connection) is None
     empty.close()
+
+
+def test_a_new_sqlite_database_is_what_the_migrations_make_of_an_empty_one(tmp_path: Path) -> None:
+    led, made = (Database(f"sqlite:///{tmp_path / name}") for name in ("led.db", "made.db"))
+    with led.write() as connection:
+        schema.upgrade(connection)
+        wanted = schema.written_down(connection)
+    with made.write() as connection:
+        schema.bring_to_head(connection)
+        assert schema.written_down(connection) == wanted, "run scripts/sqlite_schema.py, and commit what it writes"
+        assert schema.current_revision(connection) == schema.HEAD
+        tables = [name for name in inspect(connection).get_table_names() if name != "alembic_version"]
+        assert tables
+        # No revision puts rows into a database that had none.
+        assert not any(connection.execute(text(f"select 1 from {name}")).first() for name in tables)
+    for database in (led, made):
+        database.close()
 
 
 def test_upgrading_again_changes_nothing(world: World) -> None:

@@ -13,6 +13,7 @@ from docmill.bootstrap.declarations import catalogue_of, load_registry, plugin_m
 from docmill.bootstrap.meanings import (
     askable,
     blob_links,
+    children_of,
     document_work,
     extraction_options,
     identity_provider,
@@ -74,6 +75,7 @@ __all__ = [
     "SchemaOutdated",
     "askable",
     "catalogue_of",
+    "children_of",
     "document_work",
     "extraction_options",
     "is_newer",
@@ -145,9 +147,7 @@ class App:
     @made_once
     def children(self) -> "Children":
         """Where the edges have pages rendered: files of strangers are opened in no process that matters."""
-        from docmill.engine.children import Children, ChildSettings
-
-        return Children(ChildSettings(**self.settings.children.model_dump(exclude_none=True)))
+        return children_of(self.settings)
 
     @made_once
     def slots(self) -> "Slots":
@@ -289,11 +289,13 @@ class App:
 
         return Gateway(self.database, self.registry.providers, model_rules(self.settings), failpoint=failpoint)
 
-    def worker(self, only: Mapping[str, int] | None = None, *, staying: bool = False) -> "Worker":
+    def worker(
+        self, only: Mapping[str, int] | None = None, *, staying: bool = False, children: "Children | None" = None
+    ) -> "Worker":
         """A worker with the pools of the settings; kinds not named there have their defaults.
 
         `only` (pool -> capacity) makes it serve just these, with this capacity. One that is `staying`, unlike one for a
-        few documents, also makes what has been done findable.
+        few documents, also makes what has been done findable. `children` that were started before are its own.
         """
         from docmill.engine.children import ChildSettings
         from docmill.engine.lease import LeaseSettings
@@ -311,7 +313,6 @@ class App:
             pools = {
                 name: replace(pools.get(name, unnamed), name=name, capacity=capacity) for name, capacity in only.items()
             }
-        children = settings.children.model_dump(exclude_none=True)
         return Worker(
             self.database,
             self.registry,
@@ -319,7 +320,7 @@ class App:
                 run_dir=settings.run_dir,
                 pools=tuple(pools.values()),
                 lease=LeaseSettings(**settings.lease.model_dump()),
-                children=ChildSettings(**children),
+                children=ChildSettings(**settings.children.model_dump(exclude_none=True)),
                 drain_seconds=settings.drain_seconds,
                 retention=settings.retention.jobs,
                 chores=chores(
@@ -332,6 +333,7 @@ class App:
             ),
             resolve,
             models=self.models,
+            children=children,
         )
 
     def revision(self) -> str | None:
@@ -351,7 +353,7 @@ class App:
         if is_newer(self.revision()):
             raise outdated(self.database, self.revision())
         with self.database.write() as connection:
-            schema.upgrade(connection)
+            schema.bring_to_head(connection)
         return schema.HEAD
 
     def close(self) -> None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from docmill.documents.blobs import Blobs
     from docmill.documents.handing_out import Originals
     from docmill.documents.links import Links
+    from docmill.engine.children import Children
     from docmill.extraction.overrides import Overrides
     from docmill.outputs.places import OutputSettings
     from docmill.people.oidc import IdentityProvider
@@ -73,6 +74,13 @@ def upload_slots(database: "Database") -> "Slots":
     from docmill.services.upload_slots import Slots
 
     return Slots(cache(lambda: installation_secret(database, UPLOAD_SLOTS, now=this_moment())))
+
+
+def children_of(settings: Settings) -> "Children":
+    """Children with the limits of the settings, none of them started: to be had before anything is opened."""
+    from docmill.engine.children import Children, ChildSettings
+
+    return Children(ChildSettings(**settings.children.model_dump(exclude_none=True)))
 
 
 def document_work(

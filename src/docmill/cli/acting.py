@@ -9,6 +9,7 @@ from cyclopts import Parameter
 if TYPE_CHECKING:
     from docmill.bootstrap import App as Installation
     from docmill.model.people import Principal
+    from docmill.settings import Settings
 
 Organisation = Annotated[
     str | None,
@@ -27,15 +28,17 @@ def me() -> str:
 
 
 @contextmanager
-def acting_for(organisation: str | None = None, name: str | None = None) -> "Iterator[tuple[Installation, Principal]]":
+def acting_for(
+    organisation: str | None = None, name: str | None = None, settings: "Settings | None" = None
+) -> "Iterator[tuple[Installation, Principal]]":
     """The installation as one organisation sees it, and whoever acts: who may read the database may do anything.
 
-    `name`: who that is; None: the user of this machine.
+    `name`: who that is; None: the user of this machine. `settings`: as they were read; None: not yet.
     """
     from docmill.cli.opening import opened
     from docmill.model.people import system_principal
 
-    with opened() as whole:
+    with opened(settings) as whole:
         if organisation is None:
             yield whole, system_principal(whole.org_id, name or me())
             return

@@ -59,9 +59,9 @@ def model_named(app: "App", name: str) -> str:
 
 
 @contextmanager
-def opened(*, check_schema: bool = True) -> Iterator["App"]:
-    """The installation, its database at the schema of this release."""
+def opened(settings: "Settings | None" = None, *, check_schema: bool = True) -> Iterator["App"]:
+    """The installation, its database at the schema of this release; `settings` if they were read before."""
     from docmill.bootstrap import open_app
 
-    with open_app(read_settings(), check_schema=check_schema) as app:
+    with open_app(settings or read_settings(), check_schema=check_schema) as app:
         yield app

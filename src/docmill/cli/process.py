@@ -1,7 +1,9 @@
 """`docmill process`: documents in, data out."""
 
+import os
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,7 +16,12 @@ from docmill.cli.sources import STDIN
 
 if TYPE_CHECKING:
     from docmill.bootstrap import App as Installation
+    from docmill.engine.children import Children
     from docmill.services.processing import Entry, Progress
+    from docmill.settings import Settings
+
+_MOST_COUNTED = 64
+"""Files that are counted before any is looked at: there are fewer children than that."""
 
 
 def process(
@@ -42,19 +49,21 @@ def process(
     """
     from docmill.bootstrap import retry_policy, schema_overrides
     from docmill.cli.errors import WrongUse
-    from docmill.cli.opening import check_demands, model_named
-    from docmill.cli.process_text import print_records, print_results, progress_shown
-    from docmill.documents import intake
-    from docmill.extraction.models import fingerprint
-    from docmill.outputs.files import make_sure_of
-    from docmill.services.ordering import order_of, processing_template
-    from docmill.steps import document_children
-    from docmill.workers.process import alongside
+    from docmill.cli.opening import read_settings
 
     if not paths:
         raise WrongUse("Name files or folders, or - for standard input: docmill process invoices/")
-    named = [intake.STDIN if path == STDIN else path for path in paths]
-    with acting_for() as (installation, acting):
+    settings = read_settings()
+    with _warmed(settings, paths) as children, acting_for(settings=settings) as (installation, acting):
+        from docmill.cli.opening import check_demands, model_named
+        from docmill.cli.process_text import print_records, print_results, progress_shown
+        from docmill.documents import intake
+        from docmill.extraction.models import fingerprint
+        from docmill.outputs.files import make_sure_of
+        from docmill.services.ordering import order_of, processing_template
+        from docmill.workers.process import alongside
+
+        named = [intake.STDIN if path == STDIN else path for path in paths]
         check_demands(installation.settings, schema)
         order = order_of(
             schema=schema,
@@ -74,8 +83,7 @@ def process(
         if not inputs and not json:
             print("No files were found there. Hidden files are passed over unless they are named.", file=sys.stderr)
             return 0
-        worker, processing = installation.worker(), installation.processing
-        worker.warm(document_children.warm, len(inputs))
+        worker, processing = installation.worker(children=children), installation.processing
         run_id = processing.by(acting).open_run(named, order)
         done = 0
 
@@ -99,6 +107,31 @@ def process(
         records = _records(installation, entries)
         failed = print_records(records) if json else print_results(records)
     return 1 if failed else 0
+
+
+@contextmanager
+def _warmed(settings: "Settings", paths: Sequence[str]) -> "Iterator[Children]":
+    """Children that import what they will need while we import, open and store what we do: they take as long."""
+    from docmill.bootstrap import children_of
+    from docmill.steps import document_children
+
+    children = children_of(settings)
+    try:
+        children.warm(document_children.warm, _files(paths))
+        yield children
+    finally:
+        children.close()
+
+
+def _files(paths: Sequence[str]) -> int:
+    """About how many there are, as far as it matters: a child that nobody needs costs a second of CPU."""
+    count = 0
+    for path in paths:
+        for _, _, names in os.walk(path) if os.path.isdir(path) else [("", [], [path])]:
+            count += len(names)
+            if count >= _MOST_COUNTED:
+                return count
+    return count
 
 
 def _records(installation: "Installation", entries: "Sequence[Entry]") -> Iterator[dict[str, Any]]:

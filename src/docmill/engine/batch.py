@@ -3,8 +3,11 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Protocol
 
-from docmill.engine.events import Event
+import orjson
+
+from docmill.engine.events import Completed, Event, Skipped
 from docmill.engine.issues import NewIssue
 from docmill.engine.sql.rows import JobHead
 from docmill.engine.state import StepState
@@ -117,11 +120,25 @@ class StepRun:
     """Where its slot belongs."""
     on_the_spot: bool
     """Claimed in the transaction that made it ready."""
+    results: Mapping[str, str | None] | None = None
+    """What earlier steps came to when it was claimed, by key, as JSON text; None: the database is to be asked."""
 
     @property
     def key(self) -> tuple[str, int, int]:
         """What identifies this right: job, position, epoch."""
         return (self.job.id, self.step.position, self.state.epoch)
+
+
+def parsed(results: Mapping[str, str | None]) -> dict[str, object]:
+    """Results by step, from their JSON text."""
+    return {key: None if text is None else orjson.loads(text) for key, text in results.items()}
+
+
+class AtOnce(Protocol):
+    """Ends steps that wait for nobody in the transaction that makes them ready."""
+
+    def __call__(self, run: StepRun, results: Callable[[], Mapping[str, object]]) -> Completed | Skipped | None:
+        """How the step ends that is claimed this moment, given the results of its job; None: it is to be run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,6 +164,8 @@ class Batch:
     """Wait for the locks of reported jobs. The sweeper does not: what somebody holds is being looked after."""
     reserve: Callable[[str], bool] | None = None
     """Asked for each step that became ready: is there a slot in its queue here? Then it is claimed on the spot."""
+    at_once: "AtOnce | None" = None
+    """Asked for each step that became ready: what it comes to, if that follows from what its job holds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -65,6 +65,8 @@ async def compute(
 async def _call(step_type: StepType, context: Context | ItemContext, arguments: dict[str, object]) -> Any:
     if step_type.is_async:
         return await step_type.function(context, **arguments)
+    if step_type.at_once:
+        return step_type.function(context, **arguments)
     return await in_thread(lambda: step_type.function(context, **arguments))
 
 

@@ -13,7 +13,7 @@ from time import monotonic
 import orjson
 
 from docmill.db.database import Database, is_refusal
-from docmill.engine.batch import Batch, Outcome, Part, QueueClaim, Report, StepRun
+from docmill.engine.batch import AtOnce, Batch, Outcome, Part, QueueClaim, Report, StepRun
 from docmill.engine.bell import CONTROL, Bell
 from docmill.engine.events import Checkpointed, Completed, Failed, Released, Suspended
 from docmill.engine.failpoints import failpoint
@@ -62,6 +62,7 @@ class LaneA(StoreThread):
         inflight: Inflight,
         bell: Bell,
         on_started: Callable[[Sequence[StepRun]], None],
+        at_once: AtOnce | None = None,
     ) -> None:
         super().__init__("lane-a", database, plans, known)
         self._lease = lease
@@ -69,6 +70,7 @@ class LaneA(StoreThread):
         self._inflight = inflight
         self._bell = bell
         self._on_started = on_started
+        self._at_once = at_once
         self._items: deque[Item] = deque()
         self._hints = set(slots.queues)
         self._turns = dict.fromkeys(slots.queues, 0)
@@ -239,6 +241,7 @@ class LaneA(StoreThread):
                         claims=claims,
                         worker=worker,
                         reserve=reservation.take,
+                        at_once=self._at_once,
                     )
                 )
             except BaseException:

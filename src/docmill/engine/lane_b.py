@@ -15,7 +15,7 @@ import orjson
 from sqlalchemy import Connection
 
 from docmill.db.database import Database
-from docmill.engine.batch import Batch, NewJob, Outcome, Report, StepRun
+from docmill.engine.batch import AtOnce, Batch, NewJob, Outcome, Report, StepRun
 from docmill.engine.context import AppliedDatabase, Applying
 from docmill.engine.events import Completed
 from docmill.engine.failpoints import failpoint
@@ -65,11 +65,13 @@ class LaneB(StoreThread):
         lease: Lease,
         slots: Slots,
         on_outcome: Callable[[Outcome, bool], None],
+        at_once: AtOnce | None = None,
     ) -> None:
         super().__init__("lane-b", database, plans, known)
         self._lease = lease
         self._slots = slots
         self._on_outcome = on_outcome
+        self._at_once = at_once
         self._waiting: deque[Apply] = deque()
         self._thorough: set[Callable[[Any, Any], None]] = set()
         """Processors that were found to need more than the fast way."""
@@ -148,7 +150,9 @@ class LaneB(StoreThread):
                     reports = self._write_only(batch, connection, transaction)
                 else:
                     reports = [_applied(apply, AppliedDatabase(connection), connection, transaction) for apply in batch]
-                complete = Batch(reports=reports, worker=self._lease.worker_id, reserve=reservation.take)
+                complete = Batch(
+                    reports=reports, worker=self._lease.worker_id, reserve=reservation.take, at_once=self._at_once
+                )
                 accepted = transaction.fold(reports)
                 outcome = transaction.finish(complete, accepted)
                 failpoint("commit.inside")

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, bindparam, select
 
 from docmill.db.database import Database, is_transient
 from docmill.db.tables import issues, job_steps, step_parts
-from docmill.engine.batch import StepRun
+from docmill.engine.batch import StepRun, parsed
 from docmill.engine.context import AppliedDatabase
 from docmill.engine.readers import Read, Readers
 from docmill.model.errors import DatabaseUnavailable, PermanentError
@@ -112,8 +112,11 @@ class Loader:
 
     async def scope(self, run: StepRun, needs: frozenset[str]) -> Scope:
         """Load what is needed, and no more."""
-        if not needs & {"entity", "results"}:
-            return Scope(metadata=run.job.metadata)
+        known = "results" not in needs or run.results is not None
+        if "entity" not in needs and known:
+            # Not looked at again: whoever changes a result takes the step away, or waits for its end.
+            results = parsed(run.results or {}) if "results" in needs else {}
+            return Scope(results=results, metadata=run.job.metadata)
         return await self.read(run.job.org_id, lambda connection: self._scope(connection, run, needs))
 
     def _scope(self, connection: Connection, run: StepRun, needs: frozenset[str]) -> Scope:
@@ -134,6 +137,8 @@ class Loader:
 
     @staticmethod
     def _results(connection: Connection, run: StepRun) -> Mapping[str, object]:
+        if run.results is not None:
+            return parsed(run.results)
         if connection.dialect.name == "sqlite":
             # By the driver, for what it costs otherwise; one statement is one look, with a transaction or without.
             raw: Any = connection.connection.driver_connection

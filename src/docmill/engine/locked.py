@@ -1,7 +1,7 @@
 """A job under its lock: events are folded into it, and it says which rows to write."""
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Literal, NamedTuple
@@ -21,6 +21,9 @@ SUSPECT = "!"
 
 CHAIN_START = b""
 
+_REMEMBERED = 8192
+"""Characters of results that are remembered with a job: there may be thousands of jobs."""
+
 
 class KnownJob(NamedTuple):
     """A job as a store last saw it: true for as long as the locked row still has this version."""
@@ -29,6 +32,8 @@ class KnownJob(NamedTuple):
     head: JobHead
     state: JobState
     chain: bytes
+    results: Mapping[int, str] | None = None
+    """All results that are stored, by position, as JSON text; None: not all are known, or they are too large."""
 
 
 def queue_of(step: PlanStep, state: StepState) -> str:
@@ -117,6 +122,21 @@ class LockedJob:
     def changed(self) -> bool:
         """Whether there is anything to write."""
         return self.state is not self.was.state and self.state != self.was.state
+
+    @property
+    def stored_results(self) -> dict[int, str] | None:
+        """All results as they stand once this transaction commits; None: there are some that nobody here has read."""
+        if self.was.results is None:
+            return None
+        return {position: text for position, text in {**self.was.results, **self.results}.items() if text != CLEAR}
+
+    def completed(self, results: Mapping[int, str]) -> dict[str, str | None]:
+        """Of all results those that later steps may see, by the key of their step."""
+        return {
+            planned.step_key: results.get(planned.position)
+            for planned, step in zip(self.plan.steps, self.state.steps, strict=True)
+            if step.status is StepStatus.COMPLETED
+        }
 
     @property
     def entity_slot(self) -> int:
@@ -212,4 +232,7 @@ class LockedJob:
 
     def known(self, chain: bytes) -> KnownJob:
         """What may be remembered of the job once this is committed."""
-        return KnownJob(self.version, self.was.head, self.state, chain)
+        results = self.stored_results
+        if results is not None and sum(map(len, results.values())) > _REMEMBERED:
+            results = None
+        return KnownJob(self.version, self.was.head, self.state, chain, results)

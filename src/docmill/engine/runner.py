@@ -121,13 +121,17 @@ class Runner:
         """These steps are no longer ours: stop working on them and report nothing."""
         self._loop.call_soon_threadsafe(self._drop, keys)
 
+    def context(self, run: StepRun) -> Context:
+        """What the function of a step is called with."""
+        return Context(run, self, self._tokens)
+
     # On the loop.
 
     def _start(self, runs: Sequence[StepRun]) -> None:
         now = self._loop.time()
         self._gatherings |= gatherings(runs, self._registry.steps)
         for run in runs:
-            context = Context(run, self, self._tokens)
+            context = self.context(run)
             task = self._loop.create_task(self._execute(run, context))
             self._tasks[run.key] = _Running(task, context, now, run.step.timeout)
         if self._ticking is None and self._tasks:

@@ -61,10 +61,10 @@ def planned(
         alike = (new.template_id, held)
         if alike in first:
             blank, state, transitions = first[alike]
-            job = LockedJob(KnownJob(0, head, blank, CHAIN_START), plan)
+            job = LockedJob(KnownJob(0, head, blank, CHAIN_START, {}), plan)
             job.state, job.transitions = state, transitions
         else:
-            job = LockedJob(KnownJob(0, head, new_state(len(plan.steps)), CHAIN_START), plan)
+            job = LockedJob(KnownJob(0, head, new_state(len(plan.steps)), CHAIN_START, {}), plan)
             job.fold(Submitted(held=held), now)
             first[alike] = (job.was.state, job.state, job.transitions)
         jobs[new.id] = (job, new.parent_job_id)

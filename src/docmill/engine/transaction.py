@@ -18,9 +18,9 @@ from docmill.engine.follow_ups import kept_follow_ups
 from docmill.engine.issues import NewIssue, write_issues
 from docmill.engine.known import KnownJobs
 from docmill.engine.locked import KnownJob, LockedJob, queue_of
+from docmill.engine.on_the_spot import end_on_the_spot, run_of
 from docmill.engine.resubmission import check_same
 from docmill.engine.rooms import Rooms, in_turn
-from docmill.engine.skipping import skip_ruled_out
 from docmill.engine.sql.rows import HotSql, PartWrite, StepWrite
 from docmill.engine.state import JobState, StepState
 from docmill.engine.submitting import active_jobs, entity_key, planned
@@ -86,7 +86,7 @@ class Transaction:
     def step(self, job_id: str, position: int) -> StepRun | None:
         """The step as it stands under the job's lock; None if there is no such job here."""
         job = self._jobs.get(job_id)
-        return None if job is None else _run_of(job, position, False)
+        return None if job is None else run_of(job, position, False)
 
     def kept_follow_ups(self, run: StepRun) -> tuple[NewJob, ...]:
         """The jobs that the compute of a waiting step wanted: for whoever completes it with an answer."""
@@ -121,7 +121,7 @@ class Transaction:
         return Outcome(
             accepted=tuple(accepted),
             parts_accepted=tuple(parts),
-            started=tuple(_run_of(job, position, on_the_spot) for job, position, on_the_spot in started),
+            started=tuple(run_of(job, position, on_the_spot) for job, position, on_the_spot in started),
             left_ready=Counter(queue for queue, due_at in unclaimed if due_at <= self.now),
             due=tuple(entry for entry in unclaimed if entry[1] > self.now),
             exhausted=exhausted,
@@ -157,7 +157,10 @@ class Transaction:
                 continue
             steps = tuple(stored.get((row.head.id, position), untouched) for position in range(len(plan.steps)))
             state = JobState(_JOB_STATUS[row.status], steps, row.run, row.held)
-            self._jobs[row.head.id] = LockedJob(KnownJob(row.version, row.head, state, bytes(row.chain)), plan)
+            # A step that nobody has claimed has no result; those of others are read when somebody asks.
+            results: dict[int, str] | None = None if any(step.epoch for step in steps) else {}
+            known = KnownJob(row.version, row.head, state, bytes(row.chain), results)
+            self._jobs[row.head.id] = LockedJob(known, plan)
 
     def _answer(self, batch: Batch, accepted: Sequence[bool]) -> list[NewJob]:
         """Act on callbacks: of steps that begin to wait here (they may have been quicker than we), and as told.
@@ -174,7 +177,7 @@ class Transaction:
         for job_id, position in steps:
             job = self._jobs.get(job_id)
             if job is not None:
-                answers = answer(self._sql, job, _run_of(job, position, False), self.now)
+                answers = answer(self._sql, job, run_of(job, position, False), self.now)
                 self._callbacks |= answers.outcomes
                 follow_ups += answers.follow_ups
             elif batch.wait or not self._sql.existing_jobs([job_id]):
@@ -245,7 +248,7 @@ class Transaction:
         if batch.reserve is None or batch.worker is None:
             return started
         for job in self._jobs.values():
-            skip_ruled_out(job, batch.worker, self.now)
+            end_on_the_spot(job, batch.worker, self.now, self._sql, batch.at_once)
             for position in list(job.fresh()):
                 step = job.state.steps[position]
                 due = step.due_at is None or step.due_at <= self.now
@@ -374,8 +377,3 @@ class Transaction:
                     due_at = step.due_at or self.now
                     if position in fresh or due_at <= self.now:
                         yield queue_of(job.plan.steps[position], step), due_at
-
-
-def _run_of(job: LockedJob, position: int, on_the_spot: bool) -> StepRun:
-    step, state = job.plan.steps[position], job.state.steps[position]
-    return StepRun(job.was.head, job.state.run, job.plan, step, state, queue_of(step, state), on_the_spot)

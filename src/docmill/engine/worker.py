@@ -14,6 +14,7 @@ from docmill.db.clock import database_now
 from docmill.db.database import Database
 from docmill.db.secrets import CALLBACK_TOKENS, installation_secret
 from docmill.engine.asking import Models
+from docmill.engine.at_once import StepsAtOnce
 from docmill.engine.bell import CONTROL, open_bell
 from docmill.engine.children import Children, ChildSettings
 from docmill.engine.chores import Chore, Chores
@@ -129,14 +130,16 @@ class Worker:
         resolver: PromptResolver | None = None,
         *,
         models: Models | None = None,
+        children: Children | None = None,
     ) -> None:
+        """`children`: some that were started before, to be ended with the worker; None: of its own."""
         self._models = models
         self._database = database
         self._registry = registry
         self._settings = settings
         self._resolver = resolver
         self._slots = Slots(settings.pools)
-        self._children = Children(settings.children)
+        self._children = children or Children(settings.children)
         self._stop: asyncio.Event | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._failure: BaseException | None = None
@@ -147,10 +150,6 @@ class Worker:
     def use(self) -> list[PoolUse]:
         """The pools as they are now."""
         return self._slots.use()
-
-    def warm(self, function: Callable[[], object], count: int) -> None:
-        """Start so many children before there is work for them; each calls what imports all that it will need."""
-        self._children.warm(function, count)
 
     def stop(self) -> None:
         """Drain and end."""
@@ -194,10 +193,19 @@ class Worker:
             tokens=Tokens(await asyncio.to_thread(self._secret)),
             models=self._models,
         )
+        at_once = StepsAtOnce(self._registry, slots, runner.context)
         lane_a = LaneA(
-            database, plans, known, lease=lease, slots=slots, inflight=inflight, bell=bell, on_started=runner.start
+            database,
+            plans,
+            known,
+            lease=lease,
+            slots=slots,
+            inflight=inflight,
+            bell=bell,
+            on_started=runner.start,
+            at_once=at_once,
         )
-        lane_b = LaneB(database, plans, known, lease=lease, slots=slots, on_outcome=lane_a.take_over)
+        lane_b = LaneB(database, plans, known, lease=lease, slots=slots, on_outcome=lane_a.take_over, at_once=at_once)
         runner.lane_a, runner.lane_b = lane_a, lane_b
 
         def on_new_id(worker_id: str) -> None:

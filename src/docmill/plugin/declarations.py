@@ -48,6 +48,8 @@ class StepType:
     """The key of the result that `output_schema` describes; None: the whole result."""
     together: bool = False
     """Called once for all steps of an execution group that are ready at the same moment; see `step`."""
+    at_once: bool = False
+    """Called in the transaction that makes the step ready, where nothing stands in the way; see `step`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +90,7 @@ def step(
     recovery: str | None = None,
     output: str | None = None,
     together: bool = False,
+    at_once: bool = False,
 ) -> Callable[[F], F]:
     """Declare a step type.
 
@@ -98,6 +101,8 @@ def step(
     `together` (only for `external`) calls the function once for all steps of one execution group and one executor that
     are ready at the same moment: it gets a list of contexts, `input` as a list in the same order, and returns as many
     values.
+    `at_once` (only for plain `def` functions) says that the result follows from `results` and the context's metadata in
+    next to no time, with nobody asked and nothing written: then the step needs no transaction of its own.
     """
     step_kind = StepKind(kind)
     if recovery is not None and recovery not in (recoveries or {}):
@@ -115,6 +120,8 @@ def step(
         is_async = inspect.iscoroutinefunction(function)
         if together and not (is_async and step_kind is StepKind.EXTERNAL):
             raise PluginInvalid(f"Step {name!r}: only `async def` steps of kind external are called together.")
+        if at_once and (is_async or paid or step_kind not in (StepKind.RULE, StepKind.SYSTEM)):
+            raise PluginInvalid(f"Step {name!r}: only plain `def` steps of kind rule or system are done at once.")
         spec = StepType(
             name=name,
             kind=step_kind,
@@ -125,6 +132,7 @@ def step(
             recovery=recovery,
             is_async=is_async,
             together=together,
+            at_once=at_once,
             output=output,
         )
         return _mark(function, spec)

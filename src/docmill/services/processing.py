@@ -175,6 +175,7 @@ class Processing(Acted):
         progress = Progress(total=len(inputs))
         entries: list[Entry] = []
         open_ids: set[str] = set()
+        failed: list[str] = []
         waiting = deque(inputs)
         interval = _SOONEST
         with ThreadPoolExecutor(_READERS, thread_name_prefix="docmill-intake") as readers:
@@ -189,13 +190,16 @@ class Processing(Acted):
                 for document_id, status in ended.items():
                     open_ids.discard(document_id)
                     progress.ended[status] = progress.ended.get(status, 0) + 1
+                    if status is DocumentStatus.FAILED:
+                        failed.append(document_id)
                 watch(progress)
                 room = waiting and len(open_ids) <= self._in_flight - self._chunk
                 if open_ids and not room:
                     soonest = max(_SOONEST, _PER_DOCUMENT * len(open_ids))
                     interval = soonest if ended else min(_LATEST, max(soonest, 1.5 * interval))
                     pause(interval)
-        self._settle([entry.document_id for entry in entries])
+        # The others wrote down their end themselves.
+        self._settle(failed)
         return entries
 
     def _settle(self, ids: Sequence[str]) -> None:

@@ -45,8 +45,8 @@ def extracted(results: Mapping[str, Any]) -> Mapping[str, Any]:
     return found
 
 
-@step("document.validate", kind="rule")
-async def validate(ctx: StepContext, results: Mapping[str, Any]) -> dict[str, object]:
+@step("document.validate", kind="rule", at_once=True)
+def validate(ctx: StepContext, results: Mapping[str, Any]) -> dict[str, object]:
     """`{"passed": bool, "failed_checks": [...], "confidence"}`: broken rules lower the confidence, they fail nothing.
 
     The rules themselves were evaluated where the fields were found; here the workflow sees what came of them.

@@ -3,7 +3,7 @@
 from docmill.plugin import FINISH_TYPE, StepContext, step
 
 
-@step(FINISH_TYPE, kind="system")
-async def finish_processing(ctx: StepContext) -> dict[str, object]:
+@step(FINISH_TYPE, kind="system", at_once=True)
+def finish_processing(ctx: StepContext) -> dict[str, object]:
     """Nothing to compute: that it runs at all means that every other step has settled."""
     return {}

@@ -83,7 +83,7 @@ insert into processing_job_steps (job_id, position, org_id, step_key, queue, ran
   checkpointed, worker_id, due_at, deadline_at, reason, result, error, started_at, finished_at)
 select u.job_id, u.position, u.org_id, u.step_key, u.queue, u.rank, u.status, u.epoch, u.failures, u.crashes,
   u.checkpointed, u.worker_id, u.due_at, u.deadline_at, u.reason, nullif(u.result, '')::jsonb,
-  nullif(u.error, '')::jsonb, case when u.status = 'IN_PROGRESS' then %(now)s end,
+  nullif(u.error, '')::jsonb, case when u.status in ('IN_PROGRESS', 'COMPLETED') then %(now)s end,
   case when u.status in ('COMPLETED', 'FAILED', 'SKIPPED', 'CANCELLED') then %(now)s end
 from unnest(%(job_id)s::uuid[], %(position)s::smallint[], %(org_id)s::uuid[], %(step_key)s::text[], %(queue)s::text[],
   %(rank)s::int[], %(status)s::text[], %(epoch)s::int[], %(failures)s::int[], %(crashes)s::int[],
@@ -100,7 +100,8 @@ update processing_job_steps s set
   reason = u.reason,
   result = case when u.result is null then s.result when u.result <> '' then u.result::jsonb end,
   error = case when u.error is null then s.error when u.error <> '' then u.error::jsonb end,
-  started_at = case when u.status = 'IN_PROGRESS' and u.epoch > s.epoch then %(now)s else s.started_at end,
+  started_at = case
+    when u.status in ('IN_PROGRESS', 'COMPLETED') and u.epoch > s.epoch then %(now)s else s.started_at end,
   finished_at = case when u.status in ('COMPLETED', 'FAILED', 'SKIPPED', 'CANCELLED') then %(now)s end
 from unnest(%(job_id)s::uuid[], %(position)s::smallint[], %(queue)s::text[], %(status)s::text[], %(epoch)s::int[],
   %(failures)s::int[], %(crashes)s::int[], %(checkpointed)s::bool[], %(worker_id)s::uuid[],

@@ -29,6 +29,8 @@ from docmill.model.statuses import JobStatus, SkipReason, StepStatus
 
 _STATUS = {status.value: status for status in StepStatus}
 _REASON = {reason.value: reason for reason in SkipReason}
+_BEGUN = (StepStatus.IN_PROGRESS, StepStatus.COMPLETED)
+"""A step that is new as COMPLETED was claimed in the same transaction."""
 
 LOCK_JOBS = "select id, version from processing_jobs where id in (select value from json_each(?))"
 
@@ -68,7 +70,7 @@ update processing_job_steps set
   deadline_at = ?9, reason = ?10,
   result = case when ?11 is null then result when ?11 <> '' then ?11 end,
   error = case when ?12 is null then error when ?12 <> '' then ?12 end,
-  started_at = case when ?2 = 'IN_PROGRESS' and ?3 > epoch then ?13 else started_at end,
+  started_at = case when ?2 in ('IN_PROGRESS', 'COMPLETED') and ?3 > epoch then ?13 else started_at end,
   finished_at = ?14,
   epoch = ?3
 where job_id = ?15 and position = ?16 and epoch = ?17"""
@@ -213,7 +215,7 @@ class SqliteSql:
                     *_state_columns(state),
                     row.result or None,
                     row.error or None,
-                    at if state.status is StepStatus.IN_PROGRESS else None,
+                    at if state.status in _BEGUN else None,
                     at if state.status.settled else None,
                 )
             )

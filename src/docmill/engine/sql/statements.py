@@ -97,6 +97,10 @@ NAMED_PARTS = statement("""
 select name, cast(value as text) from processing_step_parts
 where job_id = :job_id and position = :position and name like :names""")
 
+# Read under the lock of the job, for steps that end where they become ready.
+STORED_RESULTS = statement("""
+select position, cast(result as text) from processing_job_steps where job_id = :job_id and result is not null""")
+
 # Both rows are under the lock of their job: the one was completed before, the other is being inserted.
 COPY_RESULT = statement("""
 update processing_job_steps set result = (
