@@ -16,10 +16,19 @@ INVOICE_ROOTS = (
 )
 """Local name and how the namespace begins; the last is ZUGFeRD 1."""
 
+ORDER_ROOTS = (
+    ("SCRDMCCBDACIOMessageStructure", "urn:un:unece:uncefact:data:standard:SCRDMCCBDACIOMessageStructure:"),
+    ("Order", "urn:oasis:names:specification:ubl:schema:xsd:Order-"),
+    ("OrderChange", "urn:oasis:names:specification:ubl:schema:xsd:OrderChange-"),
+    ("OrderResponse", "urn:oasis:names:specification:ubl:schema:xsd:OrderResponse-"),
+)
+"""The same of orders, the first of them Order-X: nothing is owed by them."""
+
 _ENVELOPE = "StandardBusinessDocument"
 """Peppol sends an invoice inside of one."""
 
 _LONGEST_REASON = 200
+_HEAD = 4000
 
 _PROLOG = re.compile(r"(?:\s+|<\?.*?\?>|<!--.*?-->)*", re.DOTALL)
 
@@ -36,7 +45,10 @@ _TRANSPARENT = re.compile(rb"utf-?8|us-ascii|ascii|iso-?8859-\d+|latin-?1|window
 
 def parse_invoice(data: bytes, limits: Limits) -> str:
     """The invoice as text without a declaration of its encoding, or why these bytes are none."""
-    root = _invoice_in(parse_xml(data, limits))
+    whole = parse_xml(data, limits)
+    root = _invoice_in(whole)
+    if root is None and _is_one_of(whole, ORDER_ROOTS):
+        raise NotAnInvoice("The XML is an order, which is not read here. Send the invoice for it.", kind="order")
     if root is None:
         raise NotAnInvoice(
             "The XML is not an e-invoice that is read here (UBL Invoice, UBL CreditNote, CII CrossIndustryInvoice). "
@@ -46,11 +58,21 @@ def parse_invoice(data: bytes, limits: Limits) -> str:
     return text
 
 
-def _invoice_in(root: Any) -> Any:
+def looks_like_invoice(data: bytes) -> bool:
+    """Whether XML that cannot be parsed begins as an invoice does."""
+    head = data[:_HEAD].replace(b"\x00", b"")
+    return any(local.encode() in head and space.encode() in head for local, space in INVOICE_ROOTS)
+
+
+def _is_one_of(root: Any, known: tuple[tuple[str, str], ...]) -> bool:
     name = etree.QName(root)
-    if any(name.localname == local and (name.namespace or "").startswith(space) for local, space in INVOICE_ROOTS):
+    return any(name.localname == local and (name.namespace or "").startswith(space) for local, space in known)
+
+
+def _invoice_in(root: Any) -> Any:
+    if _is_one_of(root, INVOICE_ROOTS):
         return root
-    if name.localname == _ENVELOPE:
+    if etree.QName(root).localname == _ENVELOPE:
         return next(
             (found for child in root if isinstance(child.tag, str) and (found := _invoice_in(child)) is not None), None
         )
@@ -94,7 +116,7 @@ def parse_xml(data: bytes, limits: Limits, *, doctype: bool = False) -> Any:
     if not doctype and root.getroottree().docinfo.internalDTD is not None:
         # Written in an encoding that hid it from the look at the beginning.
         raise XmlRefused("The XML declares a document type (DOCTYPE). Ask for the invoice without it.")
-    if huge and root.xpath(f"boolean({'/*' * (limits.max_xml_depth + 1)})"):
+    if root.xpath(f"boolean({'/*' * (limits.max_xml_depth + 1)})"):
         raise XmlRefused(f"The XML is nested more than {limits.max_xml_depth} deep. Ask for a simpler copy.")
     return root
 
