@@ -3,7 +3,6 @@
 ZUGFeRD 1.0 (`CrossIndustryDocument`) has the same parts under other names; each path is given with both.
 """
 
-import re
 from typing import TYPE_CHECKING
 
 from docmill.extraction.einvoice.found import Found, Row, address, joined, kept, net, summed
@@ -15,7 +14,8 @@ if TYPE_CHECKING:
 ROOTS = frozenset({"CrossIndustryInvoice", "CrossIndustryDocument"})
 _MINIMUM = ":minimum"
 """How the profile is named that has no element for what was paid already."""
-_DISCOUNT = re.compile(r"skonto|discount|escompte|sconto", re.IGNORECASE)
+_NOT_TAXED = "O"
+"""The category of what no tax is on: its zero is no tax."""
 
 
 def read_cii(root: "Element") -> Found:
@@ -84,15 +84,14 @@ def _date(node: "Element | None") -> str | None:
 
 
 def _due_date(settlement: "Element | None") -> str | None:
-    """The first day that is not that until which a discount is given: of instalments, the first.
+    """The earliest day of terms that are not marked as a discount: of instalments, the first.
 
-    If all are with a discount, the last: the longer one may take, the less is given.
+    If all are with a discount, the last: the longer one may take, the less is given. A discount that only words tell
+    is not known as one.
     """
     terms = [(term, day) for term in every(settlement, "SpecifiedTradePaymentTerms") if (day := _due(term))]
-    exact = [(term, day) for term, day in terms if one(term, "ApplicableTradePaymentDiscountTerms") is None]
-    plain = [day for term, day in exact if not _DISCOUNT.search(said(term, "Description") or "")]
-    days = plain or [day for _, day in exact] or [day for _, day in terms[-1:]]
-    return days[0] if days else None
+    plain = [day for term, day in terms if one(term, "ApplicableTradePaymentDiscountTerms") is None]
+    return min(plain) if plain else next((day for _, day in reversed(terms)), None)
 
 
 def _due(terms: "Element") -> str | None:
@@ -113,7 +112,8 @@ def _amount(sums: "Element | None", name: str, currency: str | None) -> str | No
 
 def _sum_of_taxes(settlement: "Element | None", currency: str | None) -> str | None:
     """For invoices that say the taxes by rate and not their sum."""
-    amounts = list(every(settlement, "ApplicableTradeTax/CalculatedAmount"))
+    taxes = [tax for tax in every(settlement, "ApplicableTradeTax") if said(tax, "CategoryCode") != _NOT_TAXED]
+    amounts = [amount for tax in taxes for amount in every(tax, "CalculatedAmount")]
     return summed([said(amount) for amount in amounts if amount.get("currencyID") in (None, currency)])
 
 
