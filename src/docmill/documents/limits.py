@@ -26,6 +26,9 @@ class Limits:
     page_characters: int = 400_000
     """Of the text of one page."""
     max_xml_bytes: int = 20 * _MB
+    max_xml_elements: int = 1_000_000
+    """An element takes some hundred bytes of memory, however few it has in the file."""
+    max_xml_depth: int = 256
     max_attachments: int = 50
     """Of a PDF; more are not looked at, with a note."""
     archive_entries: int = 10_000

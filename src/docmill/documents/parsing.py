@@ -41,6 +41,7 @@ class Outline:
     """Numbers of the others, each for `read_page`."""
     sections: tuple[Section, ...] = ()
     invoice: StructuredInvoice | None = None
+    declared: str | None = None
     notes: tuple[str, ...] = ()
     metadata: Mapping[str, str] = field(default_factory=dict)
 
@@ -63,6 +64,7 @@ class Outline:
             needs_ocr=tuple(needs),
             sections=read.sections,
             invoice=read.invoice,
+            declared=read.declared,
             notes=read.notes,
             metadata=read.metadata,
         )
@@ -77,6 +79,7 @@ def assemble(outline: Outline, pages: Iterable[Page]) -> Reading:
         pages=tuple(together),
         sections=outline.sections,
         invoice=outline.invoice,
+        declared=outline.declared,
         notes=outline.notes,
         metadata=outline.metadata,
     )
@@ -138,7 +141,7 @@ def _outline_pdf(path: str, data: bytes, sha256: str, limits: Limits) -> Outline
 
     notes: list[str] = []
     with pdf.opened(path, limits) as document:
-        invoice = find_invoice(document, data, limits, notes)
+        carried = find_invoice(document, data, limits, notes)
         found = pdf.outline(document, limits)
     return Outline(
         sha256=sha256,
@@ -146,7 +149,8 @@ def _outline_pdf(path: str, data: bytes, sha256: str, limits: Limits) -> Outline
         page_count=found.page_count,
         pages=found.pages,
         needs_ocr=found.needs_ocr,
-        invoice=invoice,
+        invoice=carried.invoice,
+        declared=carried.declared,
         notes=(*notes, *found.notes),
         metadata=found.metadata,
     )

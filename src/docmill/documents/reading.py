@@ -173,6 +173,8 @@ class Reading:
     pages: tuple[Page, ...] = ()
     sections: tuple[Section, ...] = ()
     invoice: StructuredInvoice | None = None
+    declared: str | None = None
+    """What an attachment says that the document is where that is no invoice: `order`."""
     notes: tuple[str, ...] = ()
     """What the reader could not do and a person may want to know, such as pages that were left out."""
     metadata: Mapping[str, str] = field(default_factory=dict)
@@ -196,6 +198,7 @@ class Reading:
             "pages": [page_as_json(page) for page in self.pages],
             "sections": [{"path": part.path, "title": part.title, "text": part.text} for part in self.sections],
             "invoice": self.invoice and {"xml": self.invoice.xml, "attachment": self.invoice.attachment},
+            **({"declared": self.declared} if self.declared else {}),
             "notes": list(self.notes),
             "metadata": dict(self.metadata),
         }

@@ -1,5 +1,6 @@
 """What kind of file this is, by its content: nine formats with signatures of their own. The name is never asked."""
 
+import re
 from pathlib import Path
 
 from docmill.documents.faults import EmptyFile, UnsupportedFile
@@ -19,7 +20,9 @@ _SIGNATURES: tuple[tuple[bytes, Format], ...] = (
 _PDF_SEARCH = 1024
 """Readers accept a header this far into the file, so some writers put junk before it."""
 
-_XML_STARTS = (b"<?xml", b"<", b"\xef\xbb\xbf<", b"\xff\xfe<\x00", b"\xfe\xff\x00<", b"<\x00", b"\x00<")
+_XML_START = re.compile(
+    rb"(?:\xef\xbb\xbf|\s)*<|(?:\xff\xfe)?(?:[ \t\r\n]\x00)*<\x00|(?:\xfe\xff)?(?:\x00[ \t\r\n])*\x00<"
+)
 
 _HTML_STARTS = ("<!doctype html", "<html", "<head", "<body", "<script")
 
@@ -98,10 +101,9 @@ def _is_epub(data: bytes) -> bool:
 
 
 def _is_xml(data: bytes) -> bool:
-    start = data[:512].lstrip()
-    if not start.startswith(_XML_STARTS):
+    if not _XML_START.match(data[:512]):
         return False
-    return not _text(start).lower().startswith(_HTML_STARTS)
+    return not _text(data[:512].lstrip()).lower().lstrip().startswith(_HTML_STARTS)
 
 
 def _text(start: bytes) -> str:

@@ -24,6 +24,9 @@ OF_FIELDS = (TYPE, PATTERN, ENUM, RANGE, REQUIRED)
 SUMMARY = "summary"
 """A signal of a cell whose amount is made of other rows' (a group of lines): it counts as nothing in sums."""
 
+MADE_OF_MORE = "made_of_more"
+"""A signal of a value that its document makes of something which no field holds: a rule that it breaks may hold."""
+
 
 def check(extraction: Extraction, schema: FieldSchema, *, tolerance: Decimal | None = None) -> Extraction:
     """The extraction with the schema's checks made, in the checks of the document and of each value.
@@ -125,11 +128,22 @@ def _of_rules(extraction: Extraction, schema: FieldSchema, tolerance: Decimal | 
         if kept is None:
             yield _unchecked(rule, lacking(rule, known, allowed), schema)
             continue
+        more = () if kept else [name for name in rule.fields if _made_of_more(extraction, name)]
+        if more:
+            titles = ", ".join(_title(schema, name, None) for name in more)
+            message = f"The document does not say all that makes up {titles}."
+            yield Unchecked(name=rule.name, message=message, fields=tuple(more))
+            continue
         opening = f"{rule.message} " if rule.message and not kept else ""
         message = f"{opening}{'' if kept else 'Here: '}{rules.explain(rule, known, allowed)}."
         # A field that may lack and does (coalesce) has no value to speak for.
         present = tuple(name for name in rule.fields if name in extraction.fields or name in extraction.rows)
         yield Check(name=rule.name, passed=kept, message=message, fields=present)
+
+
+def _made_of_more(extraction: Extraction, name: str) -> bool:
+    found = extraction.fields.get(name)
+    return found is not None and bool(found.signals.get(MADE_OF_MORE))
 
 
 def _unchecked(rule: rules.Rule, needed: Sequence[tuple[str, str | None]], schema: FieldSchema) -> Unchecked:

@@ -111,9 +111,14 @@ def shipped() -> Classifier:
 
 
 def classify(reading: Reading, classifier: Classifier) -> Classified:
-    """What the document is. An e-invoice is an invoice; whether it gives money back, its type code says."""
+    """What the document is. An e-invoice is an invoice; whether it gives money back, its type code says.
+
+    What carries an order as XML (Order-X) is one, whatever its pages look like.
+    """
     if reading.invoice is not None:
         return Classified(type=DocumentType.INVOICE, confidence=1.0, schema="invoice")
+    if reading.declared is not None:
+        return Classified(type=DocumentType(reading.declared), confidence=1.0, schema="invoice", titled=False)
     found = features(reading)
     chances = classifier.probabilities(found)
     schema = "receipt" if chances[DocumentType.RECEIPT] > chances[DocumentType.INVOICE] else "invoice"

@@ -30,6 +30,8 @@ _PAID = (DocumentType.INVOICE, DocumentType.CREDIT_NOTE, DocumentType.RECEIPT)
 """Documents that the learned readers know."""
 _SURELY_OTHER = 0.8
 """Confidence from which on a document of no named type is none, whatever a reader would find in it."""
+_NOTES = 20
+"""About the file that are told with its fields: damage may be noted for every page."""
 NOTHING = "It is none of the types that are known, so nothing was extracted. Name a schema to read it all the same."
 NO_SCHEMA = "No schema that is known suits it, so nothing was extracted. Name a schema to read it all the same."
 Options = Mapping[str, Any]
@@ -53,15 +55,21 @@ def extract(
     options = options or {}
     models = models or models_in(options)
     kind, chosen = recognise(reading, schema, options, models=models)
-    if schema is None and kind.type is DocumentType.OTHER and kind.confidence >= _SURELY_OTHER:
-        return _nothing(kind)
-    found = read(reading, chosen, models)
+    surely_other = kind.type is DocumentType.OTHER and kind.confidence >= _SURELY_OTHER
+    if schema is None and (surely_other or reading.declared is not None):
+        return _told(_nothing(kind), reading)
+    found = _told(read(reading, chosen, models), reading)
     if schema is None and _too_little(kind, found, chosen):
-        return _nothing(kind)
+        return _told(_nothing(kind), reading)
     if found.reader is not Reader.EINVOICE:
         told = _settled(kind, chosen) if schema is not None else kind
         found = replace(found, document_type=told.type.value, type_confidence=told.confidence)
     return finish(found, reading, chosen, options, models=models)
+
+
+def _told(found: Extraction, reading: Reading) -> Extraction:
+    """With what could not be read of the file: whoever looks at the fields must know what they were not read from."""
+    return replace(found, notes=tuple(dict.fromkeys((*reading.notes[:_NOTES], *found.notes))))
 
 
 def _settled(kind: Classified, schema: FieldSchema) -> Classified:

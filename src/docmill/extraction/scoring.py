@@ -7,6 +7,7 @@ was found all the same counts against precision.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from docmill.extraction.ground_truth import Labelled
@@ -14,8 +15,10 @@ from docmill.extraction.reliability import Outcome, auroc, calibration_error, st
 from docmill.extraction.result import Extraction
 from docmill.extraction.schema import FieldSchema
 from docmill.extraction.values import FieldType, Hints, canonical
+from docmill.extraction.values.amounts import labelled_amount
 from docmill.extraction.values.dates import DateOrder
-from docmill.extraction.values.texts import fold, loose
+from docmill.extraction.values.kinds import DECIMALS
+from docmill.extraction.values.texts import clean, fold, loose
 
 COUNTS: Mapping[str, str] = {"line_count": "line_items"}
 """Labels that count the rows of a table."""
@@ -134,10 +137,17 @@ def compare(expected: str | None, found: str | None, kind: FieldType) -> tuple[b
         return (same := expected is None and found is None), same
     exact = fold(expected) == fold(found)
     if not exact and kind in _BY_VALUE:
-        meant = canonical(kind, expected, _WRITTEN)
-        exact = meant is not None and meant == canonical(kind, found, _WRITTEN)
+        meant = _meant(kind, expected)
+        exact = meant is not None and meant == _meant(kind, found)
         return exact, exact
     return exact, exact or (bool(loose(expected)) and loose(expected) == loose(found))
+
+
+def _meant(kind: FieldType, text: str) -> Decimal | str | None:
+    """Numbers as such and not as they are kept: `99.9950` and `99.995` are two canonical forms of one amount."""
+    if kind in DECIMALS:
+        return labelled_amount(text if kind is FieldType.AMOUNT else clean(text).rstrip(" %"))
+    return canonical(kind, text, _WRITTEN)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,6 +27,8 @@ class DocumentSection(Section):
     max_characters: int = Field(default=20_000_000, ge=1)
     page_characters: int = Field(default=400_000, ge=1)
     max_xml_bytes: int = Field(default=20 * _MB, ge=1)
+    max_xml_elements: int = Field(default=1_000_000, ge=1)
+    max_xml_depth: int = Field(default=256, ge=1, le=256)
     max_attachments: int = Field(default=50, ge=0)
     archive_entries: int = Field(default=10_000, ge=1)
     archive_bytes: int = Field(default=200 * _MB, ge=1)

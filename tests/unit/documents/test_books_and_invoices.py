@@ -12,10 +12,12 @@ from docmill.documents.limits import Limits
 from docmill.documents.parsing import outline
 from docmill.documents.reading import Format
 from docmill.documents.xml_invoice import parse_invoice
+from docmill.extraction.einvoice.tree import parsed
 from tests.unit.documents.making import CII, CONTAINER, UBL, chapter, epub, opf, zipped
 
 Store = Callable[[bytes], str]
 LIMITS = Limits()
+DECLARED = '<?xml version="1.0" encoding="{}"?>'
 LAUGHS = '<!DOCTYPE x [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;">]>'
 XXE = '<!DOCTYPE x [<!ENTITY a SYSTEM "file:///etc/hostname">]>'
 
@@ -183,6 +185,55 @@ def test_nothing_is_included_or_fetched() -> None:
         'xmlns:i="http://www.w3.org/2001/XInclude"><i:include href="/etc/hostname" parse="text"/></Invoice>'
     )
     assert parse_invoice(included.encode(), LIMITS) == included
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\n  " + DECLARED.format("UTF-8").encode() + UBL.encode(),
+        b"\xef\xbb\xbf\r\n\xef\xbb\xbf" + UBL.encode(),
+        UBL.encode() + b"\n\x00\x00\x00",
+        DECLARED.format("utf-16").encode() + UBL.encode(),
+        (DECLARED.format("UTF-8") + UBL).encode("utf-16"),
+        ("\n " + DECLARED.format("utf-8") + UBL + "\n\x00").encode("utf-16-be"),
+    ],
+    ids=["blank before", "marks before", "NULs behind", "says utf-16, is utf-8", "says utf-8, is utf-16", "all of it"],
+)
+def test_what_does_no_harm_around_an_invoice_does_not_stop_it(stored: Store, data: bytes) -> None:
+    read = outline(stored(data), LIMITS)
+    assert read.invoice is not None
+    assert read.invoice.xml == UBL
+
+
+@pytest.mark.parametrize("before", ["\n ", "\ufeff\n", DECLARED.format("utf-16")])
+def test_a_document_type_does_not_hide_behind_what_is_tidied_away(before: str) -> None:
+    for encoding in ("utf-8", "utf-16-le", "utf-16-be"):
+        with pytest.raises(XmlRefused, match="DOCTYPE"):
+            parse_invoice((before + LAUGHS + UBL).encode(encoding), LIMITS)
+
+
+def test_an_invoice_that_was_cut_off_is_damaged() -> None:
+    with pytest.raises(DamagedFile):
+        parse_invoice(UBL.encode()[:-5], LIMITS)
+
+
+def test_an_attachment_in_an_invoice_may_be_as_long_as_the_limit_allows() -> None:
+    long = UBL.replace("Grüße", "A" * 12_000_000)
+    assert parse_invoice(long.encode(), LIMITS) == long
+    assert parsed(long).tag.endswith("Invoice")
+    with pytest.raises(XmlRefused, match="limit"):
+        parse_invoice(long.encode(), Limits(max_xml_bytes=11_000_000))
+
+
+def test_long_invoices_are_neither_deep_nor_of_endless_parts_nor_do_they_declare_anything() -> None:
+    long = "A" * 10_500_000
+    with pytest.raises(XmlRefused, match="deep"):
+        parse_invoice(UBL.replace("Grüße", "<a>" * 300 + long + "</a>" * 300).encode(), LIMITS)
+    with pytest.raises(XmlRefused, match="elements"):
+        parse_invoice(UBL.replace("Grüße", "<a/>" * 100).encode(), Limits(max_xml_elements=100))
+    laughs = DECLARED.format("utf-7") + LAUGHS + UBL.replace("Grüße", long)
+    with pytest.raises((XmlRefused, DamagedFile)):
+        parse_invoice(laughs.encode("utf-7"), LIMITS)
 
 
 def test_xml_beyond_measure_is_refused() -> None:

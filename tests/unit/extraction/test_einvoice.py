@@ -159,6 +159,18 @@ def test_a_page_that_says_otherwise_is_told_with_both_values() -> None:
     assert found.fields["total"].confidence < 1 == found.fields["invoice_number"].confidence
 
 
+def test_every_amount_and_date_of_an_xml_that_is_not_about_the_page_is_doubted() -> None:
+    lines = [*PAGE[:1], (0.1, 0.20, "Rechnung Nr. R-2025/99 vom 5. März 2026"), *PAGE[2:]]
+    found = compared_with_page(read_einvoice(CII, INVOICE), reading(*lines), INVOICE)
+    disputed = {name for name, value in found.fields.items() if PAGE_AGREES in value.failed}
+    amounts = {"subtotal", "tax", "total", "amount_due", "prepaid"}
+    assert disputed == {"invoice_number", "issue_date", "due_date", "delivery_date", *amounts}
+    row = found.rows["line_items"][0]
+    assert {name for name, cell in row.items() if PAGE_AGREES in cell.failed} == {"unit_price", "amount"}
+    (check,) = [check for check in found.checks if check.name == PAGE_AGREES]
+    assert check.fields == ("invoice_number",)
+
+
 def test_no_page_can_neither_agree_nor_differ() -> None:
     found = read_einvoice(CII, INVOICE)
     assert compared_with_page(found, replace(reading(), pages=()), INVOICE) is found

@@ -66,6 +66,31 @@ def test_values_are_compared_as_what_they_are(
     assert compare(expected, value, kind) == (exact, loose)
 
 
+@pytest.mark.parametrize(
+    ("expected", "value", "same"),
+    [
+        ("99.995", "99.9950", True),
+        ("1296.29500", "1296.295", True),
+        ("5.95", "5.95000", True),
+        ("1000.000", "1000.00", True),
+        ("1", "1.000", True),
+        ("1.000", "1.00", True),
+        ("1000", "1.000", False),
+        ("1296295", "1296.295", False),
+        ("1.000,00", "1000.00", True),
+        ("1,000", "1000.00", True),
+    ],
+)
+def test_amounts_are_compared_by_value_whatever_zeros_end_them(expected: str, value: str, same: bool) -> None:
+    assert compare(expected, value, FieldType.AMOUNT) == (same, same)
+
+
+def test_rates_and_counts_are_compared_by_value_too() -> None:
+    assert compare("19.00000", "19", FieldType.PERCENT) == (True, True)
+    assert compare("19,5 %", "19.5", FieldType.PERCENT) == (True, True)
+    assert compare("3.0", "3", FieldType.COUNT) == (True, True)
+
+
 def test_a_label_of_nothing_is_right_when_nothing_was_found() -> None:
     assert compare(None, None, FieldType.DATE) == (True, True)
     assert compare(None, "2020-01-01", FieldType.DATE) == (False, False)

@@ -3,7 +3,7 @@
 The XML is what is booked, the page is what was approved: if the two differ, a person must know before anything is paid.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from decimal import Decimal
 
@@ -14,12 +14,14 @@ from docmill.extraction.labelled import read_labelled
 from docmill.extraction.likeness import called
 from docmill.extraction.pages import Pages
 from docmill.extraction.result import Check, Extraction, FieldValue
-from docmill.extraction.schema import FieldSchema
+from docmill.extraction.schema import Field, FieldSchema
 from docmill.extraction.values.kinds import DECIMALS, FieldType
 
 PAGE_AGREES = "page_agrees"
 COMPARED = ("invoice_number", "issue_date", "total")
 """Fields that every printed invoice shows."""
+_DOUBTED = frozenset({FieldType.AMOUNT, FieldType.DATE})
+"""Types of fields that are doubted with those that differ."""
 _STATED = 0.6
 """Score from which on the page is taken to state another value, rather than something nearby."""
 
@@ -51,8 +53,12 @@ def compared_with_page(extraction: Extraction, reading: Reading | Pages, schema:
         + (f"the page {printed}" if printed else "which is not on the page")
         for name, printed in differing.items()
     ]
-    for name in names:
-        fields[name] = _marked(fields[name], name not in differing)
+    # An XML that is not about what the page shows may be of another invoice: then no sum and no day of it is sure.
+    doubted = {name for name in fields if differing and name in schema.fields and schema.fields[name].type in _DOUBTED}
+    for name in {*names, *doubted}:
+        fields[name] = _marked(fields[name], name not in differing and name not in doubted)
+    if differing:
+        rows = {name: [_doubted(row, schema.tables[name].columns) for row in table] for name, table in rows.items()}
     message = (
         "; ".join(told) + "." if told else f"The page shows the same {', '.join(_plain(names, schema))} as the XML."
     )
@@ -99,6 +105,13 @@ def _marked(value: FieldValue, agrees: bool) -> FieldValue:
     if agrees:
         return replace(value, passed=(*passed, PAGE_AGREES), failed=failed)
     return replace(value, passed=passed, failed=(*failed, PAGE_AGREES))
+
+
+def _doubted(row: Mapping[str, FieldValue], columns: Mapping[str, Field]) -> dict[str, FieldValue]:
+    return {
+        name: _marked(value, False) if name in columns and columns[name].type in _DOUBTED else value
+        for name, value in row.items()
+    }
 
 
 def _plain(names: list[str], schema: FieldSchema) -> list[str]:

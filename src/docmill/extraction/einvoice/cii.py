@@ -5,13 +5,17 @@ ZUGFeRD 1.0 (`CrossIndustryDocument`) has the same parts under other names; each
 
 from typing import TYPE_CHECKING
 
-from docmill.extraction.einvoice.found import Found, Row, address, joined, kept
+from docmill.extraction.einvoice.found import Found, Row, address, joined, kept, net, summed
 from docmill.extraction.einvoice.tree import every, one, said
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element
 
 ROOTS = frozenset({"CrossIndustryInvoice", "CrossIndustryDocument"})
+_MINIMUM = ":minimum"
+"""How the profile is named that has no element for what was paid already."""
+_NOT_TAXED = "O"
+"""The category of what no tax is on: its zero is no tax."""
 
 
 def read_cii(root: "Element") -> Found:
@@ -28,6 +32,10 @@ def read_cii(root: "Element") -> Found:
     )
     seller, buyer = one(agreement, "SellerTradeParty"), one(agreement, "BuyerTradeParty")
     currency = said(settlement, "InvoiceCurrencyCode")
+
+    def amount(name: str) -> str | None:
+        return _amount(sums, name, currency)
+
     fields = kept(
         invoice_number=said(document, "ID"),
         type_code=said(document, "TypeCode"),
@@ -44,14 +52,15 @@ def read_cii(root: "Element") -> Found:
         order_number=said(
             agreement, "BuyerOrderReferencedDocument/IssuerAssignedID", "BuyerOrderReferencedDocument/ID"
         ),
-        subtotal=said(sums, "TaxBasisTotalAmount", "LineTotalAmount"),
-        tax=_tax(sums, currency),
-        total=said(sums, "GrandTotalAmount"),
-        amount_due=said(sums, "DuePayableAmount"),
-        allowances=said(sums, "AllowanceTotalAmount"),
-        charges=said(sums, "ChargeTotalAmount"),
-        prepaid=said(sums, "TotalPrepaidAmount"),
-        rounding=said(sums, "RoundingAmount"),
+        subtotal=amount("TaxBasisTotalAmount")
+        or net(amount("LineTotalAmount"), amount("AllowanceTotalAmount"), amount("ChargeTotalAmount")),
+        tax=amount("TaxTotalAmount") or _sum_of_taxes(settlement, currency),
+        total=amount("GrandTotalAmount"),
+        amount_due=amount("DuePayableAmount"),
+        allowances=amount("AllowanceTotalAmount"),
+        charges=amount("ChargeTotalAmount"),
+        prepaid=amount("TotalPrepaidAmount"),
+        rounding=amount("RoundingAmount"),
         payment_terms=_terms(settlement),
         iban=said(settlement, "SpecifiedTradeSettlementPaymentMeans/PayeePartyCreditorFinancialAccount/IBANID"),
         bic=said(settlement, "SpecifiedTradeSettlementPaymentMeans/PayeeSpecifiedCreditorFinancialInstitution/BICID"),
@@ -65,7 +74,9 @@ def read_cii(root: "Element") -> Found:
         for tax in every(settlement, "ApplicableTradeTax")
     ]
     lines = [_line(line) for line in every(trade, "IncludedSupplyChainTradeLineItem")]
-    return Found(syntax="CII", fields=fields, rows={"line_items": lines, "tax_lines": taxes})
+    profile = said(root, "ExchangedDocumentContext/GuidelineSpecifiedDocumentContextParameter/ID") or ""
+    more = frozenset({"amount_due"} if profile.endswith(_MINIMUM) else ())
+    return Found(syntax="CII", fields=fields, rows={"line_items": lines, "tax_lines": taxes}, made_of_more=more)
 
 
 def _date(node: "Element | None") -> str | None:
@@ -73,11 +84,14 @@ def _date(node: "Element | None") -> str | None:
 
 
 def _due_date(settlement: "Element | None") -> str | None:
-    """The day that is named last: terms with a discount come first and name the day until which it is given."""
+    """The earliest day of terms that are not marked as a discount: of instalments, the first.
+
+    If all are with a discount, the last: the longer one may take, the less is given. A discount that only words tell
+    is not known as one.
+    """
     terms = [(term, day) for term in every(settlement, "SpecifiedTradePaymentTerms") if (day := _due(term))]
     plain = [day for term, day in terms if one(term, "ApplicableTradePaymentDiscountTerms") is None]
-    days = plain or [day for _, day in terms]
-    return days[-1] if days else None
+    return min(plain) if plain else next((day for _, day in reversed(terms)), None)
 
 
 def _due(terms: "Element") -> str | None:
@@ -89,11 +103,18 @@ def _terms(settlement: "Element | None") -> str | None:
     return " ".join(terms for terms in said_there if terms) or None
 
 
-def _tax(sums: "Element | None", currency: str | None) -> str | None:
-    """There may be a second one in the currency of the accounts."""
-    taxes = list(every(sums, "TaxTotalAmount"))
-    own = [tax for tax in taxes if tax.get("currencyID") in (None, currency)]
-    return said((own or taxes or [None])[0])
+def _amount(sums: "Element | None", name: str, currency: str | None) -> str | None:
+    """That in the currency of the invoice: there may be a second one in the currency of the accounts."""
+    amounts = list(every(sums, name))
+    own = [amount for amount in amounts if amount.get("currencyID") in (None, currency)]
+    return next((text for amount in (own or amounts) if (text := said(amount))), None)
+
+
+def _sum_of_taxes(settlement: "Element | None", currency: str | None) -> str | None:
+    """For invoices that say the taxes by rate and not their sum."""
+    taxes = [tax for tax in every(settlement, "ApplicableTradeTax") if said(tax, "CategoryCode") != _NOT_TAXED]
+    amounts = [amount for tax in taxes for amount in every(tax, "CalculatedAmount")]
+    return summed([said(amount) for amount in amounts if amount.get("currencyID") in (None, currency)])
 
 
 def _tax_id(party: "Element | None") -> str | None:

@@ -63,7 +63,8 @@ def _extraction(found: Found, schema: FieldSchema) -> Extraction:
     for name, raw in said.items():
         target = called(schema, name) or ""
         if target in schema.fields and target not in fields:
-            _keep(schema.fields[target], raw, fields, notes)
+            signals = {checks.MADE_OF_MORE: 1.0} if name in found.made_of_more else NOTHING
+            _keep(schema.fields[target], raw, fields, notes, signals)
     rows = {}
     for name, lines in found.rows.items():
         table = schema.tables.get(called(schema, name) or "")

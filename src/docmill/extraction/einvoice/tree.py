@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 _PROLOG = re.compile(r"(?:\s|<\?.*?\?>|<!--.*?-->)*", re.DOTALL)
 _DECLARATION = re.compile(r"\s*<\?xml[^>]*\?>")
 
+_LONG = 10_000_000
+"""Bytes of a text from which on the parser refuses it, unless it is told that the tree may be huge."""
+
 
 class EInvoiceInvalid(PermanentError):
     """The XML is not an e-invoice that can be read; the message says why."""
@@ -29,18 +32,19 @@ def parsed(xml: str) -> "Element":
     if prolog and text.startswith("<!DOCTYPE", prolog.end()):
         raise EInvoiceInvalid("The XML declares a document type, which no e-invoice needs; remove the <!DOCTYPE …>.")
     # The text is decoded already, so whatever encoding it declares no longer holds.
-    text = _DECLARATION.sub("", text, count=1)
+    data = _DECLARATION.sub("", text, count=1).encode("utf-8", errors="replace")
     parser = etree.XMLParser(
         resolve_entities=False,
         no_network=True,
         load_dtd=False,
-        huge_tree=False,
+        # An attachment may be as long as the file; entities that could multiply are refused above.
+        huge_tree=len(data) > _LONG and b"<!DOCTYPE" not in data and b"<!ENTITY" not in data,
         remove_comments=True,
         remove_pis=True,
         encoding="utf-8",
     )
     try:
-        return etree.fromstring(text.encode("utf-8", errors="replace"), parser)
+        return etree.fromstring(data, parser)
     except etree.XMLSyntaxError as error:
         raise EInvoiceInvalid(f"The XML is not well-formed: {error.msg}. Ask the sender for the file anew.") from None
 

@@ -58,12 +58,14 @@ class Target:
     """Features of the answer that the field is not there, beside `none`."""
 
 
-def equal(canonical: Callable[[str], str | None]) -> Callable[[Sequence[Candidate], str], Sequence[bool]]:
-    """Right are the candidates whose value is what the label means, read by `canonical`; none if it cannot be read."""
+def equal(
+    meant: Callable[[str], object | None], worth: Callable[[str], object] = str
+) -> Callable[[Sequence[Candidate], str], Sequence[bool]]:
+    """Right are the candidates whose value is `worth` what the label means, read by `meant`; none if it is nothing."""
 
     def right(candidates: Sequence[Candidate], label: str) -> Sequence[bool]:
-        wanted = canonical(label)
-        return [wanted is not None and candidate.value == wanted for candidate in candidates]
+        wanted = meant(label)
+        return [wanted is not None and worth(candidate.value) == wanted for candidate in candidates]
 
     return right
 

@@ -37,6 +37,7 @@ _DASH = re.compile(r"([-−–])\s?$")
 _CREDIT = re.compile(r"\s?(?:CR|Cr|cr)(?![A-Za-z])")
 _FLAG = re.compile(r"[A-Z]{1,2}(?![A-Za-z])")
 _MARK = re.compile(r"[.,·]")
+_PLAIN = re.compile(r"[-+]?\d{1,40}(?:\.\d{1,40})?", re.ASCII)
 _CENTS = 2
 
 
@@ -74,6 +75,15 @@ def parse_amount(text: str, *, decimal: str | None = None, misread: bool = False
     if not rest or currencies.parse_currency(rest) or (found[0].digits == _CENTS and _is_flag(rest)):
         return found[0].value
     return None
+
+
+def labelled_amount(text: str) -> Decimal | None:
+    """The amount that a label means: a decimal number with a point is its value, however many zeros end it.
+
+    So `1000.000` is a thousand and `1.000` is one; what is written as print is (`1.234,50`) is read as such.
+    """
+    kept = text.strip()
+    return Decimal(kept) if _PLAIN.fullmatch(kept) else parse_amount(kept, decimal=".")
 
 
 def find_amounts(

@@ -1,10 +1,12 @@
 """The ranker learns which candidate is meant, that a field may be missing, and survives being stored."""
 
 import json
+from decimal import Decimal
 
 from docmill.extraction.local.boosting import Growth
 from docmill.extraction.local.candidates import Candidate, closest, equal
 from docmill.extraction.local.ranker import NONE, Example, Ranker, fit
+from docmill.extraction.local.receipts.amounts import label_amount
 
 
 def candidate(value: str, **features: float) -> Candidate:
@@ -66,6 +68,11 @@ def test_the_same_examples_give_the_same_ranker_and_it_can_be_stored() -> None:
 def test_words_that_few_groups_share_are_not_learned() -> None:
     one = [Example(rows=[{"left=acme": 1.0}, NONE], right=[True, False], group="acme") for _ in range(20)]
     assert "left=acme" not in fit(one).weights
+
+
+def test_an_amount_is_learned_from_its_label_whatever_zeros_end_either() -> None:
+    options = [candidate("18.800"), candidate("18.80"), candidate("18800.00")]
+    assert equal(label_amount, Decimal)(options, "18.80000") == [True, True, False]
 
 
 def test_labels_are_matched_by_meaning_or_by_resemblance() -> None:

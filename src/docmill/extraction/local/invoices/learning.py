@@ -13,7 +13,7 @@ from docmill.extraction.local.invoices.money import FIELDS as AMOUNTS
 from docmill.extraction.local.invoices.reader import BY_HAND, RANKED, Case, case_of
 from docmill.extraction.local.ranker import NONE, Example, Ranker, fit
 from docmill.extraction.local.training import Kind, Labelled, Model
-from docmill.extraction.values.amounts import parse_amount
+from docmill.extraction.values.amounts import labelled_amount
 from docmill.extraction.values.texts import loose
 
 SHADE = 0.15
@@ -88,7 +88,7 @@ def candidates_of(documents: Sequence[Labelled]) -> dict[str, list[Example]]:
 
 def _comparable(name: str, value: str) -> object:
     if name in AMOUNTS:
-        return parse_amount(value, decimal=".")
+        return labelled_amount(value)
     return loose(value) if name.endswith("_name") else value.strip()
 
 

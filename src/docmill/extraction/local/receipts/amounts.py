@@ -11,7 +11,7 @@ from rapidfuzz.distance import OSA, Levenshtein
 from docmill.extraction.local.candidates import Candidate, Knowledge
 from docmill.extraction.local.layout import Layout, Span
 from docmill.extraction.local.wording import tokens
-from docmill.extraction.values.amounts import find_amounts, format_amount, parse_amount
+from docmill.extraction.values.amounts import find_amounts, format_amount, labelled_amount
 
 LABELS = {
     "total": r"tota[l1]?|t[o0]tal|jumlah|tctal|totai|amount due",
@@ -335,13 +335,13 @@ def _plain_total(said: Set[str]) -> bool:
     return "total" in said and said.isdisjoint({"sub", "qty", "tax", "excl", "disc"})
 
 
-def label_amount(label: str) -> str | None:
+def label_amount(label: str) -> Decimal | None:
     """What the label of a total means."""
-    value = parse_amount(label, decimal=".")
+    value = labelled_amount(label)
     if value is None:
         numbers = find_amounts(label, decimal=".")
         value = numbers[0].value if len(numbers) == 1 else None
-    return None if value is None else format_amount(value)
+    return value
 
 
 def _distance(row: int, other: int) -> float:

@@ -51,7 +51,7 @@ RECEIPT = Kind(
         Target(name="company", find=find_companies, right=closest(_ALIKE)),
         Target(name="address", find=find_addresses, right=closest(_ALIKE)),
         Target(name="date", find=find_days, right=equal(label_day)),
-        Target(name="total", find=find_totals, right=equal(label_amount)),
+        Target(name="total", find=find_totals, right=equal(label_amount, Decimal)),
     ),
     learn=learn,
     strength={"company": _STRENGTH, "address": _STRENGTH, "date": _STRENGTH},
