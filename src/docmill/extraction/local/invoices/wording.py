@@ -24,6 +24,7 @@ _PLAIN = str.maketrans(
         **dict.fromkeys("–—‐‑", "-"),
         **dict.fromkeys("’`´", "'"),
         "º": "°",
+        "№": "n°",
         "\u00a0": " ",
         # Letters that are not one with an accent.
         "ł": "l",
