@@ -43,7 +43,7 @@ class DocumentType(StrEnum):
 
 WEIGHED = (DocumentType.INVOICE, DocumentType.RECEIPT, DocumentType.OTHER)
 """What the model tells apart; titles tell the rest."""
-_SCHEMAS = {DocumentType.RECEIPT: "receipt"}
+_SCHEMAS = {DocumentType.RECEIPT: "receipt", DocumentType.INVOICE: "invoice"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -113,6 +113,9 @@ DATES: Sequence[tuple[str, float, str]] = (
     ("issue", 1.0, r"data wystawienia|laskun paivays|fakturadato|data da fatura|date issued|billing date|"
      r"statement date"),
     ("issue", 1.0, r"tax (?:point|date)|laskupaiva|data de emissao|fecha de expedicion|datum vystaveni|keltezes"),
+    ("issue", 1.0, r"data doc\b|doc\.? date|(?:freight )?bill date|kelte|izdavanja|izdaje|datum izdani|data emiterii|"
+     r"arve kuupaev|rekina datums|saskaitos data|ημερομηνια εκδοσης|дата на издаване|utstedt|udstedt|utfardad|"
+     r"duzenleme|dagsetning"),
     ("issue", 1.0, r"emitid[ao] (?:el|em)\b|emess[ao] il\b|emise? le\b|ausgestellt am\b|opgemaakt op\b|^issued\W*$"),
     ("issue", 0.9, r"(?:rechnung|invoice|facture|factuur|fattura|factura|nr|no|n°|faktura)\b.{0,40}\b(?:vom|von|of|"
      r"from|du|dated|del|van|den|av)\W*$"),
@@ -130,6 +133,14 @@ DATES: Sequence[tuple[str, float, str]] = (
     ("due", 1.0, r"(?:a )?regler (?:avant|le|au plus)|date limite|tillhanda senast|betalings(?:dato|frist)|vencimento|"
      r"termin zaplaty|splatnost|(?:please )?pay by|fecha limite|payable jusqu|a payer avant|scadent|"
      r"(?:to be )?paid by|termen de plata"),
+    ("due", 1.0, r"scaden[zt]|a regler au|direct debit|collection date|pay this amount|lastschrift|abbuchung|einzug|"
+     r"prelevement|preleve|addebito|(?:fecha|data|dia)\W{0,2}(?:de |del |do |di )?(?:cargo|cobro|adeudo|debito|"
+     r"cobranca|addebito|limite)|incasso|autogiro|avtalegiro|pagar (?:ate|antes)|pagare entro|platn[eya] do|"
+     r"zaplaty do"),
+    ("due", 1.0, r"fizetesi hatarido|esedekes|hatarideje|rok (?:placila|placanja|za placanje)|dospij|zapadlost|"
+     r"maksetahta|makse tahtaeg|apmaksas termin|apmoketi iki|mokejimo terminas|gjalddag|eindag|\bvade\b|son odeme|"
+     r"ληξη|πληρωμης εως|падеж|uiterlijk|tillhanda|innen forfall|au plus tard"),
+    ("due", 0.7, r"^\W*(?:by|no later than|before)\W*$"),
     ("due", 0.8, r"bis zum\W*$"),
     ("due", 0.9, r"remit (?:until|by)|until\W*$|\bbis\W*$|ohne abzug|rein netto|net due|uberweis\w+ .{0,20}bis"),
     ("delivery", 1.0, r"liefer(?:datum|termin|tag)|leistungs(?:datum|zeit|tag)|date de livraison|delivery|"
