@@ -29,16 +29,16 @@ Total EUR                                        120.00
 @pytest.mark.parametrize(
     "line",
     [
-        *("Der Betrag wird am 17.04.2031 von Ihrem Konto abgebucht.", "Wir ziehen ein: Lastschrift zum 17.04.2031"),
+        *("Die Summe wird am 17.04.2031 abgebucht.", "Wir ziehen ein: Lastschrift zum 17.04.2031"),
         *("Bitte überweisen Sie den Betrag bis längstens 17. April 2031.", "Zahlbar bis spätestens 17.04.2031"),
-        *("We will collect this by Direct Debit on or after 17 April 2031.", "Please pay no later than 17 April 2031."),
+        *("Your Direct Debit will be taken on or around 17 April 2031.", "Please pay no later than 17 April 2031."),
         *("Kindly settle this bill by 17 April 2031 at the latest.", "Your card will be charged on 17 April 2031"),
         *("Prélèvement le 17/04/2031", "À régler au plus tard le 17 avril 2031", "Merci de régler avant le 17/04/2031"),
-        *("Valeur en votre aimable règlement au 17 avril 2031", "Le montant sera prélevé le 17/04/2031"),
+        *("Votre règlement est attendu pour le 17 avril 2031", "Le montant sera prélevé le 17/04/2031"),
         *("Da pagare entro il 17/04/2031", "Addebito SDD il 17/04/2031", "Scadenza: 17/04/2031"),
-        *("Rogamos abonen el importe antes del 17/04/2031.", "Fecha de cargo: 17/04/2031"),
+        *("Le pedimos que pague antes del 17/04/2031.", "Fecha de cargo: 17/04/2031"),
         *("Pagar até 17/04/2031", "Débito direto em 17/04/2031"),
-        *("Gelieve het bedrag vóór 17 april 2031 over te maken.", "Uiterlijk 17 april 2031 te voldoen"),
+        *("Wij ontvangen uw betaling graag vóór 17 april 2031.", "Uiterlijk 17 april 2031 te voldoen"),
         *("Bedrag wordt op 17-04-2031 per automatische incasso afgeschreven.",),
         *("Betalas senast 17.04.2031", "Beløbet bedes betalt senest den 17.04.2031", "Betales innen 17.04.2031"),
         *("Maksettava viimeistään 17.4.2031", "Eräpäivä 17.4.2031"),
@@ -80,7 +80,7 @@ def test_the_end_of_a_contract_or_the_day_of_another_payment_is_no_due_date(line
 
 def test_the_own_day_of_payment_beats_that_of_the_next_instalment() -> None:
     lines = (
-        "Den Betrag buchen wir am 17.04.2031 von Ihrem Konto ab.",
-        "Ihr neuer Abschlag, erstmals fällig am 01.05.2031.",
+        "Am 17.04.2031 ziehen wir den Betrag von Ihrem Konto ein.",
+        "Der neue Abschlag ist erstmals am 01.05.2031 fällig.",
     )
     assert due(*lines) == "2031-04-17"

@@ -38,7 +38,7 @@ def number(*heads: str) -> str | None:
         ("Fattura n. FPA 12/25", "FPA 12/25"),
         ("Re.-Nr.:  R 310977", "R 310977"),
         ("Fatura FT 2031B/77", "FT 2031B/77"),
-        ("Bill number  K814 T2", "K814 T2"),
+        ("Bill number  H620 W9", "H620 W9"),
     ],
 )
 def test_a_number_that_is_printed_with_blanks_is_taken_whole(line: str, expected: str) -> None:
@@ -99,17 +99,17 @@ def test_a_day_behind_the_title_is_no_number() -> None:
 
 
 def test_the_number_of_the_invoice_that_is_corrected_is_not_the_own() -> None:
-    found = number("Factura rectificativa R31-0044", "Rectifica a la factura F31-2210 de fecha 28/05/2031")
+    found = number("Factura rectificativa R31-0044", "Rectifica a la factura F31-2210 del 2 de mayo de 2031")
     assert found == "R31-0044"
 
 
 def test_a_number_beside_what_is_due_in_a_box_at_the_top_is_no_item() -> None:
     heads = (
-        "Billed To            Date of Issue    Invoice Number    Amount Due (USD)",
+        "Prepared for         Issued           Invoice number    Balance due",
         "Harbour Lights Ltd   Jun 12, 2031     0000377           $120.00",
     )
     assert number(*heads) == "0000377"
 
 
 def test_what_only_begins_like_an_iban_is_a_number() -> None:
-    assert number("Invoice Number  MH1252606AK77019") == "MH1252606AK77019"
+    assert number("Invoice Number  QX4419073BT20884") == "QX4419073BT20884"

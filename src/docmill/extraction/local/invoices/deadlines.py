@@ -41,13 +41,14 @@ _ON = (
 """That it is the day."""
 _DEBIT = (
     r"(?:direct debit|be (?:debited|collected|charged|taken)|(?:will|we'll|shall) (?:debit|collect|charge|take)|"
-    r"auto-?pay|abgebucht|abbuch|eingezogen|einzieh|\beinzug|\blastschrift|\w+lastschrift|belastet|buchen wir|"
+    r"auto-?pay|abgebucht|abbuch|eingezogen|einzieh|\beinzug|\blastschrift|\w+lastschrift|belastet|"
+    r"(?:buchen|ziehen) wir|wir (?:buchen|ziehen)|schrijven (?:wij|we)|incasseer|incasser|"
     r"prelev\w+|sera (?:debite|preleve)|addebit\w+|sdd\b|rid\b|cargo|adeud\w+|domicili\w+|"
     r"debito direto|debitado|incasso|afgeschreven|automatisch|autogiro|avtalegiro|betalingsservice|trækkes|"
     r"suoraveloitus|veloitetaan|inkaso|inkasem|obciaz\w+|debitat|terhel)"
 )
 """That the seller takes the money."""
-_LATER = (
+_LATER = re.compile(
     r"(?:erstmals|abschlag\w* (?:ab|zum)|neue[rn]? abschlag|next (?:bill|invoice|payment)|prochaine?|prossima|"
     r"proxim[ao]|volgende|nastepn\w+|pristi|vertrag|contra[ct]t?o?|laufzeit|kundig|valid|gultig|geldig|valable|"
     r"guarant|garanti|lauft|endet|ablauf|expire|\bends\b|"
@@ -91,7 +92,7 @@ def promised(sheet: Sheet, cell: Cell, start: int, end: int) -> Mapping[str, flo
     text = f"{before[-_REACH:]}@{after[:_REACH]}"
     if _DONE.search(text):
         return {}
-    if re.search(_LATER, text):
+    if _LATER.search(text):
         return {"later": 1.0}
     if any(pattern.search(text) for pattern in _PROMISES):
         return {"due": 1.0}

@@ -196,7 +196,7 @@ def _prefix(text: str) -> bool:
 
 
 def _numbered(paper: Paper, cell: Cell, start: int, end: int) -> bool:
-    """Whether what looks like a day or an amount is a number for all that: `Invoice no. 2025.04`."""
+    """Whether what looks like a day or an amount is a number for all that: `Invoice no. 2031.07`."""
     labels = [label for label in _labels(paper, cell, start, end, "") if label.weight >= 0.9]
     if not labels or any(map(str.isdigit, labels[0].text)) or _DATED.search(labels[0].text):
         return False
