@@ -15,6 +15,7 @@ from enum import StrEnum
 from functools import cache
 from importlib import resources
 from itertools import accumulate
+from statistics import median
 from typing import Any, Self
 
 from docmill.documents.reading import Line, Page, Reading
@@ -43,7 +44,7 @@ class DocumentType(StrEnum):
 
 WEIGHED = (DocumentType.INVOICE, DocumentType.RECEIPT, DocumentType.OTHER)
 """What the model tells apart; titles tell the rest."""
-_SCHEMAS = {DocumentType.RECEIPT: "receipt"}
+_SCHEMAS = {DocumentType.RECEIPT: "receipt", DocumentType.INVOICE: "invoice"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,6 +124,8 @@ def classify(reading: Reading, classifier: Classifier) -> Classified:
     chances = classifier.probabilities(found)
     schema = "receipt" if chances[DocumentType.RECEIPT] > chances[DocumentType.INVOICE] else "invoice"
     kind, sure = _named(found, chances)
+    if kind is DocumentType.RECEIPT and _whole_page(found):
+        kind, sure, schema = DocumentType.INVOICE, max(_WHOLE, chances[DocumentType.INVOICE]), "invoice"
     titled = max(found.get(f"title_{each.value}", 0.0) for each in _PAID) >= _UNTITLED
     return Classified(type=kind, confidence=sure, schema=_SCHEMAS.get(kind, schema), titled=titled)
 
@@ -159,9 +162,45 @@ def _named(found: Mapping[str, float], chances: Mapping[DocumentType, float]) ->
         return precise, 0.6 + 0.35 * max(0.0, min(1.0, title[precise] - paid))
     if likeliest is DocumentType.OTHER and title[DocumentType.INVOICE] >= _TITLED and found["group_total"]:
         return DocumentType.INVOICE, 0.7
+    if likeliest is DocumentType.OTHER and _shaped(found):
+        return DocumentType.INVOICE, _WHOLE
     if likeliest is DocumentType.OTHER and found["group_letter"] >= 1:
         return DocumentType.LETTER, chances[likeliest]
     return likeliest, chances[likeliest]
+
+
+_WHOLE = 0.6
+"""How sure it is that a paper is an invoice by its shape, where its words speak for something else."""
+_ON_INVOICES = ("tax", "bank", "due", "parties", "table")
+_MOST_AMOUNTS = 0.1
+"""Of the lines of an invoice, at least so many have an amount."""
+_FINE = 0.03
+"""Height of the letters, in widths of what is printed: on a slip they are half as large again, and more."""
+
+
+def _shaped(found: Mapping[str, float]) -> bool:
+    """Whether a paper without a title that is known has what invoices have: amounts, a total, and most of the rest.
+
+    Whether it has a number, a seller and the like, too, is asked when it was read.
+    """
+    if found["amounts"] < _MOST_AMOUNTS or not found["group_total"] or found["group_promise"]:
+        return False
+    numbered = 2 * (found["group_numbered"] > 0)
+    return numbered + sum(found[f"group_{name}"] > 0 for name in _ON_INVOICES) >= 3
+
+
+def _whole_page(found: Mapping[str, float]) -> bool:
+    """Whether what reads like a receipt fills a page in fine print, and names an invoice or somebody who is to pay.
+
+    Hotels, doctors and shops print on a page what was paid by card, with times and tills; it is an invoice still.
+    """
+    if found.get("fine", 1.0) > _FINE or found["title_receipt"] > max(_UNTITLED, found["title_invoice"]):
+        return False
+    return found["title_invoice"] >= _MENTIONED or found["group_parties"] + found["group_due"] + found["group_bank"] > 1
+
+
+_MENTIONED = 0.25
+"""A title that is one of several words of its line, or further down."""
 
 
 def features(reading: Reading) -> dict[str, float]:
@@ -183,7 +222,17 @@ def features(reading: Reading) -> dict[str, float]:
     found["width"] = math.log1p(sum(map(len, texts)) / count)
     found["tall"] = max(0.5, min(4.0, pages[0].height / max(1.0, pages[0].width))) if pages else 1.4
     found["pages"] = math.log1p(len(reading.pages))
+    found["fine"] = _fineness([(page, line) for page, line, _ in lines])
     return found
+
+
+def _fineness(lines: Sequence[tuple[Page, Line]]) -> float:
+    """The height of an ordinary line of the first page, in widths of what is printed there."""
+    boxes = [(line.box, page.height / max(1.0, page.width)) for page, line in lines if page.number == 1]
+    if not boxes:
+        return 1.0
+    wide = max(box.right for box, _ in boxes) - min(box.left for box, _ in boxes)
+    return median(box.height * tall for box, tall in boxes) / max(wide, 0.05)
 
 
 _AMOUNT = re.compile(r"(?<![\d.,])\d{1,3}(?:[ .,']?\d{3})*[.,]\d{2}(?![\d.,])")
@@ -222,7 +271,7 @@ def _title_score(placed: tuple[Page, Line, str], found: str, start: int, usual: 
     score = 1.0 if others <= 0 else 0.8 if others <= 2 else 0.5 if others <= _TITLE_WORDS else 0.2
     if page.number > 1 or line.box.top > _TITLE_PART:
         score *= 0.4
-    if start > 2 or text.endswith(":"):
+    if (start > 2 and text[start - 1] not in "/&+") or text.endswith(":"):
         score *= 0.6  # `your order 4711` and `order no. customer:` are references to another document.
     return score * min(1.5, max(1.0, line.box.height / usual))
 
@@ -239,7 +288,11 @@ def _groups() -> dict[str, re.Pattern[str]]:
 
 def _any_of(phrases: Sequence[str]) -> re.Pattern[str]:
     """One pattern for all; the longest first, so that `credit note` is not found as `note`."""
-    ordered = sorted((bare(phrase) for phrase in phrases), key=lambda phrase: (-len(phrase), phrase))
+    whole = [phrase for phrase in phrases if not phrase.startswith("-")]
+    ordered = sorted((bare(phrase) for phrase in whole), key=lambda phrase: (-len(phrase), phrase))
     # OCR drops spaces between words, so they may be missing.
     one_of = "|".join(re.escape(phrase).replace(r"\ ", " ?") for phrase in ordered)
-    return by_letter(rf"(?<![^\W\d_])(?:{one_of})(?![^\W\d_])")
+    endings = "|".join(bare(phrase[1:]) for phrase in phrases if phrase.startswith("-"))
+    if not endings:
+        return by_letter(rf"(?<![^\W\d_])(?:{one_of})(?![^\W\d_])")
+    return re.compile(rf"(?<![^\W\d_])(?:{one_of}|[^\W\d_]{{3,24}}(?:{endings}))(?![^\W\d_])")

@@ -1,16 +1,28 @@
-"""Words by which people name their documents, in the languages documents come in."""
+"""Words by which people name their documents, in the languages documents come in.
+
+What begins with a dash ends a compound: `-rechnung` is also `Stromrechnung`.
+"""
 
 TITLES: dict[str, tuple[str, ...]] = {
     "invoice": (
         *("invoice", "tax invoice", "rechnung", "facture", "fattura", "factura", "fatura", "faktura", "factuur"),
         *("lasku", "számla", "faktúra", "račun", "invoice / rechnung", "abschlagsrechnung", "schlussrechnung"),
         *("teilrechnung", "rechnung nr", "note d'honoraires", "faktura vat", "inbois", "invois", "arve", "sąskaita"),
+        *("freight bill", "fee note", "debit note", "debit memo", "guest folio", "billing statement", "utility bill"),
+        *("honorarnote", "kostennote", "liquidation", "-rechnung", "-factuur", "-faktura", "-regning", "-lasku"),
+        *("note de débit", "facture d'acompte", "parcella", "avviso di parcella", "notula", "bolletta", "minuta"),
+        *("factura simplificada", "fatura-recibo", "nota de débito", "nota de honorários", "honorarios"),
+        *("-nota", "nota", "declaratie", "regning", "räkning", "reikningur"),
+        *("rachunek", "daňový doklad", "daňový doklad - faktura", "vyúčtování", "predračun", "фактура", "τιμολόγιο"),
+        *("rēķins", "pavadzīme", "sąskaita faktūra", "pvm sąskaita faktūra", "factură", "factură fiscală"),
     ),
     "credit_note": (
         *("credit note", "credit memo", "creditnote", "gutschrift", "rechnungskorrektur", "korrekturrechnung"),
         *("stornorechnung", "storno", "avoir", "facture d'avoir", "note de crédit", "nota di credito"),
         *("nota de crédito", "abono", "factura rectificativa", "creditnota", "kreditnota", "kreditfaktura"),
         *("faktura korygująca", "korekta", "hyvityslasku", "dobropis", "jóváíró számla", "credit invoice"),
+        *("creditfactuur", "opravný daňový doklad", "factură storno", "kreditreikningur", "kreeditarve", "odobrenje"),
+        *("πιστωτικό τιμολόγιο", "кредитно известие", "kreditinė sąskaita", "kredītrēķins", "iade faturası"),
     ),
     "receipt": (
         *("receipt", "official receipt", "sales receipt", "cash receipt", "cash bill", "cash sale", "cash sales"),
@@ -75,6 +87,9 @@ GROUPS: dict[str, tuple[str, ...]] = {
             "betaaltermijn",
         ),
         *("forfaldsdato", "förfallodatum", "eräpäivä", "termin płatności", "splatnost", "amount due", "balance due"),
+        *("forfallsdato", "forfall", "splatnosti", "fizetési határidő", "dospijeće", "rok plačila", "scadență", "vade"),
+        *("gjalddagi", "maksetähtaeg", "apmaksas termiņš", "apmokėti iki", "ημερομηνία λήξης", "падеж", "uiterlijk"),
+        *("überweisung", "à régler", "prélèvement", "domiciliación", "direct debit", "lastschrift", "pay by"),
     ),
     "parties": (
         *("bill to", "billed to", "ship to", "sold to", "customer", "customer number", "kunde", "kundennummer"),
@@ -88,6 +103,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
             "destinatario",
         ),
         *("klant", "klantnummer", "kund", "nabywca", "odběratel", "vevő", "lieferadresse", "leistungsempfänger"),
+        *("kundenr", "kundnr", "kundnummer", "asiakasnumero", "odberateľ", "kupac", "kupec", "cumpărător", "клиент"),
+        *("klientennummer", "patient", "consignee", "shipper", "lidnummer", "lidnummers", "πελάτης", "pirkėjas"),
     ),
     "tax": (
         *(
@@ -107,16 +124,23 @@ GROUPS: dict[str, tuple[str, ...]] = {
             "cgst",
             "sgst",
         ),
-        *("umsatzsteuer", "mehrwertsteuer", "sales tax", "tax"),
+        *("umsatzsteuer", "mehrwertsteuer", "sales tax", "tax", "mva", "pdv", "ddv", "kdv", "φπα", "ддс", "pvn", "pvm"),
+        *("käibemaks", "vsk", "umsatzsteuerfrei", "omzetbelasting", "igic", "hst", "qst", "orgnr", "org.nr"),
     ),
     "total": (
         *("total", "grand total", "gesamt", "gesamtbetrag", "summe", "endbetrag", "totale", "montant", "total ttc"),
         *("betrag", "totaal", "importe", "razem", "celkem", "jumlah", "subtotal", "nettobetrag", "zwischensumme"),
+        *("brutto", "netto", "rechnungsbetrag", "te betalen", "te voldoen", "att betala", "at betale", "å betale"),
+        *("beløp", "belopp", "nettobeløp", "summa", "yhteensä", "maksettava", "do zapłaty", "k úhradě", "spolu"),
+        *("összesen", "fizetendő", "ukupno", "skupaj", "za plačilo", "total de plată", "kokku", "kopā", "iš viso"),
+        *("σύνολο", "общо", "samtals", "toplam", "genel toplam", "pay this amount", "please pay"),
     ),
     "table": (
         *("qty", "quantity", "unit price", "description", "menge", "einzelpreis", "bezeichnung", "pos", "artikel"),
         *("quantité", "prix unitaire", "désignation", "quantità", "prezzo", "descrizione", "cantidad", "precio"),
         *("aantal", "prijs", "omschrijving", "antal", "ilość", "cena", "množství", "einheit", "hsn", "sac"),
+        *("leistung", "anz", "vare", "mengde", "pris", "määrä", "hinta", "kuvaus", "mennyiség", "egységár", "količina"),
+        *("cijena", "cantitate", "preț", "kogus", "hind", "daudzums", "kiekis", "kaina", "ποσότητα", "количество"),
     ),
     "letter": (
         *("dear sir", "dear madam", "dear mr", "dear ms", "dear mrs", "dear customer", "yours sincerely", "sincerely"),
@@ -142,6 +166,31 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "goods_only": (
         *("deliver to", "shipped", "carrier", "tracking", "weight", "gross weight", "lieferdatum", "versandart"),
         *("gewicht", "colis", "livré", "received by", "empfangen", "vettore", "colli", "peso"),
+    ),
+    "numbered": (
+        *(
+            "invoice number",
+            "invoice no",
+            "invoice date",
+            "bill number",
+            "bill date",
+            "rechnungsnummer",
+            "rechnungs-nr",
+        ),
+        *("rechnungsnr", "rechnungsdatum", "numéro de facture", "n° de facture", "n° facture", "date de facture"),
+        *("numero fattura", "data fattura", "fattura n", "número de factura", "nº factura", "fecha de factura"),
+        *("número da fatura", "fatura n", "data da fatura", "factuurnummer", "factuurdatum", "fakturanummer"),
+        *(
+            "fakturanr",
+            "fakturadato",
+            "fakturadatum",
+            "laskun numero",
+            "laskunumero",
+            "laskun päiväys",
+            "numer faktury",
+        ),
+        *("faktura nr", "číslo faktury", "číslo dokladu", "faktura č", "faktúra č", "számla sorszáma", "broj računa"),
+        *("številka računa", "număr factură", "factura nr", "arve nr", "rēķina nr", "sąskaitos nr", "αρ τιμολογίου"),
     ),
     "promise": (
         *("valid until", "we are pleased to offer", "gültig bis", "wir bieten", "freibleibend", "valable jusqu'au"),

@@ -62,6 +62,59 @@ def test_an_invoice_that_names_an_order_is_an_invoice() -> None:
     assert classify(paper(lines), shipped()).type is DocumentType.INVOICE
 
 
+_GOODS = ["Regalböden  4  12,50  50,00", "Winkel verzinkt  2  25,00  50,00", "Dübel  1  20,00  20,00"]
+
+
+@pytest.mark.parametrize(
+    ("title", "total"),
+    [
+        *[("Honorarnote Nr. 77", "Honorar brutto 120,00"), ("Liquidation Nr. 77", "Rechnungsbetrag 120,00")],
+        *[("Lidmaatschapsnota 77", "Totaal te voldoen 120,00"), ("Stroomfactuur 77", "Te betalen 120,00")],
+        *[("Freight Bill 77", "Pay this amount 120.00"), ("Fee Note 77", "Total 120.00")],
+        *[
+            ("Fakturanummer 77", "Å betale 120,00"),
+            ("Regning 77", "I alt at betale 120,00"),
+            ("Räkning", "Summa 120,00"),
+        ],
+        *[
+            ("Sähkölasku 77", "Maksettava 120,00"),
+            ("Rachunek 77", "Do zapłaty 120,00"),
+            ("Vyúčtování", "K úhradě 120,00"),
+        ],
+        *[("Parcella n. 77", "Totale 120,00"), ("Minuta 77", "Total 120,00"), ("Τιμολόγιο 77", "Σύνολο 120,00")],
+    ],
+)
+def test_an_invoice_is_one_under_any_of_its_names(title: str, total: str) -> None:
+    reading = paper(["Birkenhof", title, *_GOODS, total, "IBAN DE02 1203 0000 0000 2020 51"])
+    assert classify(reading, shipped()).type is DocumentType.INVOICE
+
+
+def test_a_paper_without_a_known_title_is_an_invoice_by_its_shape() -> None:
+    lines = ["Birkenhof", "Skipper's memorandum 77", "Customer 4711", *_GOODS, "Total 120.00", "VAT 20.00"]
+    assert classify(paper([*lines, "Account number 12-34-56"]), shipped()).type is DocumentType.INVOICE
+
+
+_PAID_BY_CARD = (
+    *("Seeblick Hotel", "Invoice 2031-77", "Cashier: Ines 08:41", "Visa ****1234", "Cash 0.00", "Change 0.00"),
+    *("Thank you, please come again", "Terminal 4", "Total 120.00", "VAT 20.00"),
+)
+
+
+def test_a_whole_page_in_fine_print_that_was_paid_by_card_is_an_invoice_and_a_slip_is_a_receipt() -> None:
+    long = "Overnight stay in a double room with breakfast for two and a view of the lake, 3 nights   120.00"
+    assert classify(paper([*_PAID_BY_CARD, long]), shipped()).type is DocumentType.INVOICE
+    slip = paper([*_PAID_BY_CARD, "Room 120.00"], size=(300.0, 900.0))
+    assert classify(slip, shipped()).type is DocumentType.RECEIPT
+
+
+def test_a_page_that_calls_itself_a_receipt_and_an_invoice_is_an_invoice() -> None:
+    long = "Pernottamento in camera doppia uso singola con prima colazione e parcheggio coperto, 2 notti   120,00"
+    titled = [line.replace("Invoice 2031-77", "Ricevuta/Fattura n. 77") for line in _PAID_BY_CARD]
+    assert classify(paper([*titled, long]), shipped()).type is DocumentType.INVOICE
+    receipt = [line.replace("Invoice 2031-77", "Receipt") for line in _PAID_BY_CARD]
+    assert classify(paper([*receipt, long]), shipped()).type is DocumentType.RECEIPT
+
+
 def test_a_classifier_can_be_written_down_and_read_again() -> None:
     typed = [
         TypedDocument(features=features(reading), type=DocumentType(kind), group=kind) for kind, _, reading in papers()

@@ -82,8 +82,9 @@ _CODE_WORDS = "|".join(
 _WORDY = "|".join(re.escape(sign) for sign in sorted(SIGNS, key=len, reverse=True) if sign[-1].isalpha())
 _SIGNED = "|".join(re.escape(sign) for sign in sorted(SIGNS, key=len, reverse=True) if not sign[-1].isalpha())
 _FOUND = re.compile(
-    rf"(?<![A-Za-z])(?:(?P<code>{_CODE_WORDS})(?!\d*[A-Za-z])"
-    rf"|(?P<word>(?i:{_WORDY}))(?=[\s\d.,:;)\]/-]|$)|(?P<sign>(?i:{_SIGNED})))"
+    # What stands behind capitals and a dash is part of a number of something: `ART-GRD`.
+    rf"(?<![A-Za-z])(?:(?<![A-Z][-_])(?P<code>{_CODE_WORDS})(?!\d*[A-Za-z])"
+    rf"|(?<![A-Za-z][-_])(?P<word>(?i:{_WORDY}))(?=[\s\d.,:;)\]/-]|$)|(?P<sign>(?i:{_SIGNED})))"
 )
 BEFORE = re.compile(rf"(?<![^\W\d_])(?:{_CODE_WORDS}|(?i:{_WORDY})|(?i:{_SIGNED}))\.?\s?$")
 """A currency that ends where an amount begins."""
@@ -97,6 +98,7 @@ _COMPANY = re.compile(r"(?:\bS[A-Z0]N|\bS|\bCO|\bHOLDINGS?|\bGROUP|[A-Z]\))[\s.,
 """What stands before the legal form BHD of a Malaysian company, which is also the code of the Bahraini dinar."""
 _ENDS_AMOUNT = re.compile(r"\d[.,]\d+\s*$")
 _STARTS_AMOUNT = re.compile(r"[\s.:]*-?\d[\d.,]*[.,]\d{2,3}(?!\w)|[\s.:]*-?\d+(?![\w.'-])")
+_STARTS_CENTS = re.compile(r"[\s.:]*-?\d[\d.,]*[.,]\d{2}(?!\d)")
 _NAMED = re.compile(r"(?:currency|w[aä]hrung|devise|valuta|moneda)\W*$", re.IGNORECASE)
 
 
@@ -129,6 +131,8 @@ def find_currencies(text: str) -> list[CurrencyFound]:
         sign = (match["word"] or match["sign"] or "").lower()
         if match["word"] and sign not in ("euro", "euros", "rmb") and not _beside_digits(text, *match.span()):
             continue
+        if match["word"] == "Rm" and not _STARTS_CENTS.match(text, match.end()):
+            continue  # A room of a hotel.
         found.append(CurrencyFound(*match.span(), code or SIGNS[sign], code is None and sign in WEAK))
     return found
 

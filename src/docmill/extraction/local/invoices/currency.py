@@ -2,10 +2,12 @@
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 
+from docmill.extraction.local.invoices.countries import NAMES, RAND, country_of_sign
 from docmill.extraction.local.invoices.paper import Option, Paper
 from docmill.extraction.local.invoices.sheet import Cell
-from docmill.extraction.values.currencies import find_currencies
+from docmill.extraction.values.currencies import CurrencyFound, find_currencies
 
 _NAMED = re.compile(r"currency|wahrung|devise|valuta|moneda|moeda|monnaie|waluta|\bcur\b")
 _EURO = frozenset(re.findall("..", "ATBECYDEEEESFIFRGRELHRIEITLTLULVMTNLPTSISK"))
@@ -14,26 +16,6 @@ _COUNTRIES = {
     "BG": "BGN",
 }  # fmt: skip
 _BOOKED = re.compile(r"buch|umsatzsteuerbuchung|tax currency|umrechnung|exchange|kurs\b")
-
-
-_CROWNS = ("SEK", "DKK", "NOK")
-_CROWN_SIGNS = (
-    (re.compile(r"(?i)\bmva\b|merverdiavgift"), "NOK"),
-    (re.compile(r"(?i)\bcvr\b|\bdk ?\d{8}\b|ekskl\. moms"), "DKK"),
-    (re.compile(r"(?i)momsreg|bankgiro|\bse ?\d{10,12}\b|exkl\. moms|f-skatt"), "SEK"),
-)
-"""`kr` is printed for three crowns: words of the country say which."""
-_AUSTRALIAN = (re.compile(r"(?i)\babn\b"), re.compile(r"(?i)\bgst\b"))
-
-
-def _told(paper: Paper, code: str) -> str | None:
-    """What a sign that several countries share stands for on this page, if it says so."""
-    text = paper.sheet.text
-    if code in _CROWNS:
-        return next((code for pattern, code in _CROWN_SIGNS if pattern.search(text)), None)
-    if code == "USD" and all(pattern.search(text) for pattern in _AUSTRALIAN):
-        return "AUD"
-    return None
 
 
 def options(paper: Paper) -> list[Option]:
@@ -45,22 +27,23 @@ def options(paper: Paper) -> list[Option]:
     places: dict[str, tuple[Cell, int, int]] = {}
     told: dict[str, str | None] = {}
     money = {id(number.cell): number for number in paper.numbers if number.money}
-    for cell in paper.sheet.cells:
-        for found in find_currencies(cell.text):
-            left = " ".join(other.plain for other in paper.sheet.before(cell)[:1])
-            label = f"{left} {cell.plain}"
-            code = found.code
-            if found.weak:
-                if code not in told:
-                    told[code] = _told(paper, code)
-                code = told[code] or code
-            votes[code] += 1
-            codes[code] += not found.weak
-            amounts[code] += id(cell) in money
-            if _NAMED.search(label) and not _BOOKED.search(label):
-                named[code] += 1
-            if code not in places or named[code] == 1:
-                places[code] = (cell, found.start, found.end)
+    everything = list(_found(paper))
+    strong = Counter(found.code for cell, found in everything if not (found.weak or _BOOKED.search(cell.plain)))
+    for cell, found in everything:
+        left = " ".join(other.plain for other in paper.sheet.before(cell)[:1])
+        label = f"{left} {cell.plain}"
+        code = found.code
+        if found.weak:
+            if code not in told:
+                told[code] = country_of_sign(paper.sheet.text, code, strong)
+            code = told[code] or code
+        votes[code] += 1
+        codes[code] += not found.weak
+        amounts[code] += id(cell) in money
+        if _NAMED.search(label) and not _BOOKED.search(label):
+            named[code] += 1
+        if code not in places or named[code] == 1:
+            places[code] = (cell, found.start, found.end)
     total = sum(votes.values())
     result = []
     for code, count in votes.items():
@@ -93,6 +76,22 @@ def options(paper: Paper) -> list[Option]:
     return result
 
 
+def _found(paper: Paper) -> Iterator[tuple[Cell, CurrencyFound]]:
+    """Every currency on the page: codes, signs, names in words, and the letter of the rand before an amount."""
+    worded = bool(NAMES.search(paper.sheet.plain))
+    rand = bool(RAND.search(paper.sheet.text))
+    for cell in paper.sheet.cells:
+        for found in find_currencies(cell.text):
+            yield cell, found
+        # As long as the text itself, if no letter of it became two: only then do the places agree.
+        if worded and len(cell.plain) == len(cell.text):
+            for name in NAMES.finditer(cell.plain):
+                yield cell, CurrencyFound(*name.span(), name.lastgroup or "", weak=False)
+        if rand:
+            for sign in RAND.finditer(cell.text):
+                yield cell, CurrencyFound(sign.start(), sign.start() + 1, "ZAR", weak=True)
+
+
 def by_country(paper: Paper) -> str | None:
     """What tax numbers and the words for the tax suggest; for a document that names no currency at all."""
     text = paper.sheet.text
@@ -112,6 +111,14 @@ _SIGNS = tuple(
         (r"\bGSTIN\b|\b\d{2}[A-Z]{5}\d{4}[A-Z]\w{3}\b", "INR"),
         (r"\bSdn\.? Bhd\b", "MYR"),
         (r"\bABN\b", "AUD"),
+        (r"\bNZBN\b", "NZD"),
+        (r"\b(?:HST|QST|TVQ)\b|\b\d{5} ?\d{4} ?RT ?\d{4}\b", "CAD"),
+        (r"\(Pty\) Ltd\b(?s:.*)\bVAT\b", "ZAR"),
+        (r"(?i)\bmva\b|merverdiavgift", "NOK"),
+        (r"(?i)\bi[cč] dph\b", "EUR"),
+        (r"(?i)\bdph\b", "CZK"),
+        (r"\bNIP\b", "PLN"),
+        (r"(?i)\bad[oó]sz[aá]m\b", "HUF"),
         (r"\bCHE-\d{3}", "CHF"),
         (r"\b[A-Z]{1,2}\d[A-Z\d]? \d[A-Z]{2}\b(?s:.*)\bVAT\b|\bVAT\b(?s:.*)\b[A-Z]{1,2}\d[A-Z\d]? \d[A-Z]{2}\b", "GBP"),
         (r"(?i)\bmwst|\bust\b|umsatzsteuer|\btva\b|\bbtw\b|\biva\b|\balv\b", "EUR"),

@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from docmill.extraction.local.invoices.deadlines import promised
 from docmill.extraction.local.invoices.items import Items
 from docmill.extraction.local.invoices.kinds import CREDIT_NOTE, kind_of, names_an_invoice
 from docmill.extraction.local.invoices.paper import Option, Paper, meanings
@@ -31,9 +32,17 @@ def _in_range(paper: Paper, span: DateSpan) -> bool:
 def _means(paper: Paper, span: DateSpan) -> Mapping[str, float]:
     if _in_range(paper, span):
         return {"period": 1.0}
-    return meanings(DATE_LABELS, paper.labels(span.cell, span.start, span.end, dated=True))
+    labelled = meanings(DATE_LABELS, paper.labels(span.cell, span.start, span.end, dated=True))
+    if len(span.cell.tokens) - len(span.tokens) < _SENTENCE or labelled.get("discount", 0.0) >= _PLAINLY:
+        return labelled
+    said = promised(paper.sheet, span.cell, span.start, span.end)
+    if "due" in said:
+        return {"due": 1.0}
+    return {**labelled, "period": 1.0, "due": 0.0} if said and labelled.get("due") else labelled
 
 
+_SENTENCE = 2
+"""Words beside a day that may say something about it; one is a label."""
 _PLAINLY = 0.6
 """How surely a label says that a document was written that day: `Datum` beside it or above."""
 

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence, Set
 from typing import NamedTuple
 
 from docmill.extraction.local.invoices.items import Items
@@ -10,12 +10,48 @@ from docmill.extraction.local.invoices.paper import Label, Option, Paper, meanin
 from docmill.extraction.local.invoices.priors import prior
 from docmill.extraction.local.invoices.sheet import Cell, Token
 from docmill.extraction.local.invoices.spans import DateSpan, Number
+from docmill.extraction.local.invoices.titles import NUMBER, SHORT
 from docmill.extraction.local.invoices.vocabulary import NUMBER_LABELS
 from docmill.extraction.local.invoices.wording import plain
+from docmill.extraction.values.currencies import CODES
+from docmill.extraction.values.identifiers import iban
 
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _IBAN = re.compile(r"[A-Z]{2}\d{2}[A-Z0-9]{10,30}")
+_LONG = 17
+"""Signs of what may be an IBAN: a longer one is, even if misread; a shorter one if its checksum is right."""
 _GOES_ON = re.compile(r"-\d{2,6}")
+_PREFIX = re.compile(r"[A-Z]{1,5}[-/.]?")
+_GROUP = re.compile(r"(?=[^\d]*\d)[A-Z0-9][A-Z0-9./-]{0,11}")
+_MOST_GROUPS = 5
+_NOT_A_PREFIX = CODES | {
+    *("NO", "NR", "N", "C", "NUM", "NRO", "ID", "REF", "CODE", "PAGE", "SEITE", "PAG", "PO", "TEL", "FAX"),
+    *(
+        "DATE",
+        "DATUM",
+        "DATA",
+        "DU",
+        "VOM",
+        "VON",
+        "DEL",
+        "DE",
+        "OF",
+        "DEN",
+        "FOR",
+        "AND",
+        "ET",
+        "UND",
+    ),
+    *("TAX", "VAT", "TVA", "IVA", "BTW", "MWST", "UST", "MOMS", "BILL", "NOTE", "MEMO"),
+}
+"""Capitals before a number that are words of their own, not the beginning of it."""
+_DATED = re.compile(
+    r"dat[aeo]\b|datum|fecha|\bday|dag\b|paiva|kelt|\b(?:vom|du|del|de|af|av|of|van|den|am|le|il|z|ze)\W*$"
+)
+_YEAR_FIRST = re.compile(r"(?:19|20)\d\d[./]\d{1,2}(?:[./]\d{1,2})?")
+_BARE = re.compile(rf"^\W*(?:{NUMBER}|{SHORT})\W*$")
+_SURE = 0.7
+"""From here on a label says that the number of the invoice follows."""
 _IDENTIFIER = re.compile(r"[A-Za-z0-9][\w./\\#&-]*")
 
 
@@ -24,16 +60,18 @@ def options(paper: Paper, items: Items) -> list[Option]:
 
     Rows are known to be such when their amounts make a printed sum; a long invoice has hundreds of words in them.
     """
-    places = list(_places(paper))
-    counts = Counter(place.value for place in places)
     sold = {row for item in items.items for row in item.rows} if items.adds_up else set()
+    places = list(_places(paper, sold))
+    counts = Counter(place.value for place in places)
     found = []
     for cell, start, end, tokens, value, head in places:
-        if cell.row in sold:
+        if cell.row in sold and not _may_head(cell):
             continue
         labels = _labels(paper, cell, start, end, head)
         means = meanings(NUMBER_LABELS, labels)
         own = means.get("number", 0.0)
+        if cell.row in sold and own < _SURE:
+            continue
         rival = max((sure for name, sure in means.items() if name != "number"), default=0.0)
         features = {
             "label": own,
@@ -51,7 +89,7 @@ def options(paper: Paper, items: Items) -> list[Option]:
             "later_page": float(cell.page > 1),
             "sentence": float(len(cell.tokens) > 10),
             "after_label": float(bool(labels) and labels[0].weight == 1.0 and own >= 0.7),
-            "iban": float(bool(_IBAN.fullmatch(value))),
+            "iban": float(bool(_IBAN.fullmatch(value)) and (len(value) > _LONG or iban(value) is not None)),
         }
         features["prior"] = prior("invoice_number", features)
         found.append(
@@ -80,19 +118,33 @@ class _Place(NamedTuple):
     """What is glued to its front: `Nr.:4711`."""
 
 
-def _places(paper: Paper) -> Iterator[_Place]:
+def _may_head(cell: Cell) -> bool:
+    """Whether a row of amounts may belong to the head of the paper: a box with number, date and what is due."""
+    return cell.page == 1 and cell.depth < 0.4
+
+
+def _places(paper: Paper, sold: Set[int]) -> Iterator[_Place]:
     for cell in paper.sheet.cells:
         if not cell.numbered:
             continue
         at = 0
         spans: list[Number | DateSpan] = [*paper.dates_of.get(id(cell), ())]
         spans += [number for number in paper.numbers_of.get(id(cell), ()) if number.money or number.percent]
-        if spans and len(cell.tokens) == 1:
-            continue
+        taken = 0
+        plainly = cell.row in sold and not _may_head(cell)
         for index, token in enumerate(cell.tokens):
             start, end = at, at + len(token.text)
             at = end + 1
+            if start < taken:
+                continue
+            if not plainly and (groups := _groups(paper, cell, index, start, spans)) is not None:
+                yield groups
+                taken = groups.end
+                continue
             if spans and any(span.start < end and start < span.end for span in spans):
+                whole = not plainly and any((span.start, span.end) == (start, end) for span in spans)
+                if whole and _numbered(paper, cell, start, end):
+                    yield _Place(cell, start, end, (token,), token.text, "")
                 continue
             text = token.text
             head = ""
@@ -108,6 +160,48 @@ def _places(paper: Paper) -> Iterator[_Place]:
             if not any(map(str.isdigit, text)) or not _IDENTIFIER.fullmatch(text) or len(text) > 40:
                 continue
             yield _Place(cell, start, end, tokens, text, head)
+
+
+def _groups(paper: Paper, cell: Cell, index: int, start: int, spans: Sequence[Number | DateSpan]) -> _Place | None:
+    """A number that is printed with blanks, if one begins here and a label says so: `RE 2025 0815`, `71 3302 44`."""
+    tokens = cell.tokens
+    if index + 1 == len(tokens) or not (_prefix(tokens[index].text) or _GROUP.fullmatch(tokens[index].text)):
+        return None
+    end, groups, last = start, 0, index
+    for token in tokens[index : index + _MOST_GROUPS]:
+        kept = token.text.rstrip(".,:;)")
+        if not (_GROUP.fullmatch(kept) or (last == index and _prefix(kept))):
+            break
+        if any(span.start < end + len(kept) and end < span.end for span in spans if isinstance(span, DateSpan)):
+            break
+        groups += any(map(str.isdigit, kept))
+        last, end = last + 1, end + len(token.text) + 1
+        if kept != token.text:
+            break
+    chosen = tokens[index:last]
+    if len(chosen) < 2 or not any(map(str.isdigit, chosen[-1].text)):
+        return None
+    value = " ".join([token.text for token in chosen]).rstrip(".,:;)")
+    if groups > 1 and sum(map(str.isdigit, value)) < 6 and not any(map(str.isalpha, value)):
+        return None
+    means = meanings(NUMBER_LABELS, _labels(paper, cell, start, end - 1, ""))
+    own = means.pop("number", 0.0)
+    if own < _SURE or max(means.values(), default=0.0) >= own:
+        return None
+    return _Place(cell, start, end - 1, chosen, value, "")
+
+
+def _prefix(text: str) -> bool:
+    return bool(_PREFIX.fullmatch(text)) and text.rstrip("-/.") not in _NOT_A_PREFIX
+
+
+def _numbered(paper: Paper, cell: Cell, start: int, end: int) -> bool:
+    """Whether what looks like a day or an amount is a number for all that: `Invoice no. 2031.07`."""
+    labels = [label for label in _labels(paper, cell, start, end, "") if label.weight >= 0.9]
+    if not labels or any(map(str.isdigit, labels[0].text)) or _DATED.search(labels[0].text):
+        return False
+    sure = meanings(NUMBER_LABELS, labels[:1]).get("number", 0.0)
+    return sure >= 0.9 or (sure >= _SURE and bool(_YEAR_FIRST.fullmatch(cell.text[start:end])))
 
 
 def _open(paper: Paper, cell: Cell, last: Token) -> float:
@@ -127,6 +221,10 @@ def _labels(paper: Paper, cell: Cell, start: int, end: int, head: str) -> list[L
     found = []
     if any(map(str.isalpha, before)) or before.endswith(("#", "°")):
         found.append(Label(text=before, weight=1.0))
+        if _BARE.fullmatch(before):
+            # `No. 4711` under or beside the title.
+            near = (*paper.sheet.before(cell)[:1], *paper.sheet.above(cell, reach=2.5)[:1])
+            found += [Label(text=f"{other.plain} {before}", weight=0.95) for other in near if len(other.tokens) <= 5]
         if cell.text[start : start + 1] == "#":
             found.append(Label(text=f"{before} #", weight=1.0))
     rest = [label for label in paper.labels(cell, start, end) if label.weight < 1.0]

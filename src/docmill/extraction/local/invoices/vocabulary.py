@@ -6,6 +6,7 @@ label must not be taken for (`paid`, `unit`, `period` …) are listed beside tho
 
 from collections.abc import Mapping, Sequence
 
+from docmill.extraction.local.invoices.titles import CREDIT, FOLLOWED, INVOICE, NUMBER, QUALIFIED, SHORT
 from docmill.extraction.phrases import Phrases
 
 _TAX = (
@@ -111,6 +112,9 @@ DATES: Sequence[tuple[str, float, str]] = (
     ("issue", 1.0, r"data wystawienia|laskun paivays|fakturadato|data da fatura|date issued|billing date|"
      r"statement date"),
     ("issue", 1.0, r"tax (?:point|date)|laskupaiva|data de emissao|fecha de expedicion|datum vystaveni|keltezes"),
+    ("issue", 1.0, r"data doc\b|doc\.? date|(?:freight )?bill date|kelte|izdavanja|izdaje|datum izdani|data emiterii|"
+     r"arve kuupaev|rekina datums|saskaitos data|ημερομηνια εκδοσης|дата на издаване|utstedt|udstedt|utfardad|"
+     r"duzenleme|dagsetning"),
     ("issue", 1.0, r"emitid[ao] (?:el|em)\b|emess[ao] il\b|emise? le\b|ausgestellt am\b|opgemaakt op\b|^issued\W*$"),
     ("issue", 0.9, r"(?:rechnung|invoice|facture|factuur|fattura|factura|nr|no|n°|faktura)\b.{0,40}\b(?:vom|von|of|"
      r"from|du|dated|del|van|den|av)\W*$"),
@@ -128,6 +132,14 @@ DATES: Sequence[tuple[str, float, str]] = (
     ("due", 1.0, r"(?:a )?regler (?:avant|le|au plus)|date limite|tillhanda senast|betalings(?:dato|frist)|vencimento|"
      r"termin zaplaty|splatnost|(?:please )?pay by|fecha limite|payable jusqu|a payer avant|scadent|"
      r"(?:to be )?paid by|termen de plata"),
+    ("due", 1.0, r"scaden[zt]|a regler au|direct debit|collection date|pay this amount|lastschrift|abbuchung|einzug|"
+     r"prelevement|preleve|addebito|(?:fecha|data|dia)\W{0,2}(?:de |del |do |di )?(?:cargo|cobro|adeudo|debito|"
+     r"cobranca|addebito|limite)|incasso|autogiro|avtalegiro|pagar (?:ate|antes)|pagare entro|platn[eya] do|"
+     r"zaplaty do"),
+    ("due", 1.0, r"fizetesi hatarido|esedekes|hatarideje|rok (?:placila|placanja|za placanje)|dospij|zapadlost|"
+     r"maksetahta|makse tahtaeg|apmaksas termin|apmoketi iki|mokejimo terminas|gjalddag|eindag|\bvade\b|son odeme|"
+     r"ληξη|πληρωμης εως|падеж|uiterlijk|tillhanda|innen forfall|au plus tard"),
+    ("due", 0.7, r"^\W*(?:by|no later than|before)\W*$"),
     ("due", 0.8, r"bis zum\W*$"),
     ("due", 0.9, r"remit (?:until|by)|until\W*$|\bbis\W*$|ohne abzug|rein netto|net due|uberweis\w+ .{0,20}bis"),
     ("delivery", 1.0, r"liefer(?:datum|termin|tag)|leistungs(?:datum|zeit|tag)|date de livraison|delivery|"
@@ -164,6 +176,10 @@ NUMBERS: Sequence[tuple[str, float, str]] = (
      r"factura|fattura|invoice|faktury|fatura|rechnung)"),
     ("number", 1.0, r"\binv\W{0,2}(?:no\b|nr|num|#)|\bn\W{0,2}(?:fattura|documento)|num(?:ero|\.)? (?:de )?documento|"
      r"laskunumero|cislo faktury|faktura c\.|doklad c\.|(?:nr|numarul) facturii|\bpiece n°"),
+    ("number", 1.0, rf"\b(?:{INVOICE}|{CREDIT}){FOLLOWED}?\W{{0,3}}(?:{NUMBER}|{SHORT})"),
+    ("number", 1.0, rf"\b{NUMBER}\W{{0,2}}(?:de |of |di |della |da |do |del |d')?(?:la |l')?(?:{INVOICE}|{CREDIT})\b"),
+    ("number", 1.0, r"\b(?:num\w*|no|nr|n°|n|nro)\W{0,2}(?:de |del |di |do )?(?:doc|documento|dokument\w*|piece)\b|"
+     r"\b(?:doc|documento|dokument\w*|piece|pro|asiakirjan)\W{0,2}(?:num\w*|no|nr|n°|#)\b"),
     ("number", 0.95, r"(?:handels|schluss|abschlags|miet|bau|beitrags)?rechnung(?: \w+)? (?:\(\d+\) )?nr|"
      r"fakturanummer|laskun numero|numer faktury"),
     ("number", 0.9, r"(?:rechnung|invoice|facture|factuur|fattura|factura|faktura|gutschrift)\b.{0,45}(?:\bnr|\bno|"
@@ -171,11 +187,15 @@ NUMBERS: Sequence[tuple[str, float, str]] = (
     ("number", 1.0, r"faktura vat|tax invoice\W{0,3}(?:no|nr|num|#)"),
     ("number", 0.8, r"^\W*(?:\w*rechnung|invoice|facture|factuur|fattura|factura|faktura|gutschrift|credit note|"
      r"tax invoice)\W*#?\W*$"),
-    ("number", 0.55, r"^\W*(?:#|nr\.?|no\.?|n°|number|nummer|numero)\W*$|(?:document|doc|receipt|booking|transaction|"
+    ("number", 0.8, rf"^\W*{QUALIFIED}{{0,2}}(?:{INVOICE}|{CREDIT}){FOLLOWED}{{0,2}}\W*#?\W*$"),
+    ("number", 0.55, rf"^\W*(?:{NUMBER}|{SHORT})\W*$|(?:document|doc|receipt|booking|transaction|"
      r"billing)\W{0,2}(?:id|no|nr|number|#)"),
+    ("number", 0.5, r"variabil\w+ symbol"),
     ("number", 0.35, r"vorgang|reference\W*$|referenz\W*$|\bref\W*$|\bid\W*$|vertrag\w* nr|vsnr"),
     ("order", 1.0, r"(?:order|bestell\w*|auftrags?\w*|purchase order|p\.?o\.?|commande|ordine|pedido|"
      r"sales)\W{0,3}(?:number|no\b|nr|nummer|n°|#|id|ref)"),
+    ("order", 1.0, r"(?:encomenda|objednavk\w|zamowieni\w+|tilaus\w*|ordre|comanda|narudzb\w+|narocil\w+|"
+     r"requisicao)\b"),
     ("order", 1.0, r"bon de|bestellung|lieferschein\w*|delivery note|packing|shipment|livraison|your order|"
      r"ihre bestellung|commande"),
     ("customer", 1.0, r"(?:customer|kunden?\w*|client|klant|cliente|account|konto|debitor\w*|kund|member|"
@@ -184,10 +204,14 @@ NUMBERS: Sequence[tuple[str, float, str]] = (
      r"steuernummer)\b|p\.? ?iva"),
     ("taxid", 1.0, r"\b(?:vat|ust\.?|st\.?|tax|tva|btw|iva|gst|mwst|moms|steuer|org)\.?\W{0,3}(?:id|no\b|nr|nummer|"
      r"number|ident|reg|n°)"),
-    ("bank", 1.0, r"iban|bic|swift|\bblz\b|account no|sort code|routing|kontonummer|mandat|ifsc|bank"),
+    ("taxid", 1.0, r"\b(?:dic|ic dph|ico|oib|p\.? ?i|c\.? ?f|codice fiscale|n\.? ?i\.? ?[fp]|r\.? ?u\.? ?c|rfc|regon|"
+     r"bdo|krs|org\.? ?n[ro]|cui|αφμ|α\.φ\.μ|еик|eik|pib|adoszam|y-tunnus|kennitala|rea|r\.e\.a|atcud|contrib)\b"),
+    ("bank", 1.0, r"iban|bic|swift|\bblz\b|account no|sort code|routing|kontonummer|mandat|ifsc|bank|\brekening"),
     ("phone", 1.0, r"\btel|phone|fax|mobil|\bfon\b|telefon|handy|hotline"),
     ("other", 1.0, r"seite|page|pagina|contract|vertrags\w*|contrat|projekt|project|tender|gln|leitweg|hsn|sac\b|"
      r"artikel|item|kennz"),
+    ("other", 1.0, r"d'origine|\borigine\b|rectifica a|corrige|puvodni|(?:related|previous|last|prior) (?:invoice|bill|"
+     r"statement)|precedente?\b|\brif\.|bezugs\w*|(?:gutschrift|storno|korrektur)\w* (?:zu|der|von)\b"),
     ("other", 1.0, r"associee|preceding|original invoice|dossier|serien|serial|zahlungsreferenz|payment ref|"
      r"cost cent|kostenstelle"),
 )  # fmt: skip

@@ -26,6 +26,7 @@ _PLAIN = str.maketrans(
         **dict.fromkeys("–—‐‑", "-"),
         **dict.fromkeys("’`´", "'"),
         "º": "°",
+        "№": "n°",
         "\u00a0": " ",
         # Letters that are not one with an accent.
         "ł": "l",
