@@ -95,7 +95,8 @@ AMOUNTS: Sequence[tuple[str, float, str]] = (
      r"offene zahl"),
     ("paid", 1.0, r"inbetalt|for(?:ud|skuds)betal|forskudd|forskott|maksettu|zaplacono|pagado|a cuenta|adiantamento|"
      r"acconto|akonto|a-?conto\b|vooruitbetaald|aanbetaling|deja (?:regle|verse)|arrhes"),
-    ("discount", 1.0, r"alennus|desconto|rabat\b|upust"),
+    ("discount", 1.0, r"alennus|desconto|rabat\b|upust|\bretention\b|einbehalt\b|retenue de garantie|retencion|"
+     r"holdback"),
     ("discount", 1.0, r"rabatt|discount|remise|skonto|korting|sconto|descuento|nachlass|abschlag|escompte|allowance"),
     ("discount", 1.0, r"gutschrift\b|rebate|reduction|credits?\b|zuschlage?\b|surcharge|(?<!reverse\s)\bcharge\b|"
      r"toeslag"),
