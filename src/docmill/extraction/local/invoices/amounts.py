@@ -14,6 +14,7 @@ from itertools import combinations
 from math import log
 from typing import NamedTuple
 
+from docmill.extraction.local.invoices.breakdowns import breakdown_of, summed, weighed
 from docmill.extraction.local.invoices.due import due_margin, due_of, left_of, unpaid
 from docmill.extraction.local.invoices.items import Items
 from docmill.extraction.local.invoices.money import FIELDS, MEANING, Money, money_text
@@ -25,11 +26,18 @@ from docmill.extraction.local.invoices.threes import Threes
 from docmill.extraction.local.invoices.wording import plain
 
 _TAX_OF = re.compile(
-    r"\b(?:mwst|ust|umsatzsteuer|vat|tva|btw|iva|gst|moms|tax)\b\W*\d|\d\s?%\W*(?:mwst|ust|vat|tva|btw)"
+    r"\b(?:mwst|ust|umsatzsteuer|vat|tva|btw|iva|[csi]?gst|utgst|hst|[pq]st|tps|tvq|moms|mva|alv|dph|tax)\b\W*\d|"
+    r"\d\s?%\W*(?:mwst|ust|vat|tva|btw|iva|moms|mva|alv|dph|[csi]?gst|[hpq]st)"
 )
 """The row of a tax, whatever it is on: `Versandkosten USt. 19 %`."""
 _BASE_OF = re.compile(r"%\W*(?:\w+\W+)?(?:auf|on|of|von|aus|sur|de|su|van|over)\W*$")
 """Before what is taxed: `19 % USt. auf`."""
+_SUMMED = 1.0
+"""Log odds of a tax that is not printed, but is the sum of what is printed rate by rate."""
+_TAKEN_OFF = 3.0
+"""Log odds against a discount as the tax."""
+_ROUNDED = Decimal(5)
+"""The most that a total is rounded by."""
 KEPT = 7
 """Candidates per field that are tried together."""
 _RIVALS = 40
@@ -149,9 +157,14 @@ def choose(
     scores: Mapping[str, Sequence[float]],
 ) -> Sums:
     """The best set of four; `scores` are those of the candidates, with "it is not there" at 0."""
+    if (breakdown := breakdown_of(paper)) is not None:
+        scores = weighed(breakdown, candidates, scores)
+    scores = {**scores, "tax": _less_taken_off(money, scores["tax"])}
     best_of = {field: _best(candidates[field], scores[field]) for field in FIELDS}
     best_of = {field: [(option, _outside(option, score)) for option, score in best] for field, best in best_of.items()}
     best_of["tax"] = _with_sums(paper, money, best_of["tax"])
+    if breakdown is not None and breakdown.whole.tax and money_text(breakdown.whole.tax) not in _values(best_of["tax"]):
+        best_of["tax"].append((summed(paper, breakdown), _SUMMED))
     rates = {number.value for number in paper.numbers if number.percent and 0 < number.value <= 40}
     paid = {abs(each.number.value) for each in money if each.means.get("paid", 0.0) >= 0.7} | {
         abs(each.number.value) for each in money if each.means.get("rounding", 0.0) >= 0.7
@@ -164,6 +177,7 @@ def choose(
     sides = {value for value in sides if value} - {each.number.value for each in money if each.in_items}
     if len(sides) > 1:
         sides.add(sum(sides, Decimal(0)))
+    sides |= _rounding(money)
     best = Threes(best_of, rates, sides)
     chosen = {name: option for name in SUMMED if (option := best.chosen(name)) is not None}
     total = chosen.get("total")
@@ -195,6 +209,24 @@ def choose(
         others=others,
         settled=settled,
     )
+
+
+def _less_taken_off(money: Sequence[Money], scores: Sequence[float]) -> list[float]:
+    """The scores of taxes: what is taken off a price makes another price with what is left, too, and is none."""
+    return [
+        score - _TAKEN_OFF if each.means.get("discount", 0.0) > max(0.5, each.means.get("tax", 0.0)) else score
+        for each, score in zip(money, scores, strict=True)
+    ]
+
+
+def _values(best: Sequence[tuple[Option, float]]) -> set[str]:
+    return {option.value for option, _ in best}
+
+
+def _rounding(money: Sequence[Money]) -> set[Decimal]:
+    """What a total is rounded by: up or down, with its sign or without."""
+    values = {abs(each.number.value) for each in money if each.means.get("rounding", 0.0) >= 0.7}
+    return {sign * value for value in values if 0 < value <= _ROUNDED for sign in (1, -1)}
 
 
 def _line(paper: Paper, each: Money) -> str:
@@ -235,7 +267,7 @@ def _with_sums(
         and not _BASE_OF.search(plain(each.number.cell.text[: each.number.start]))
     ]
     found = list(best)
-    values = {option.value for option, _ in best}
+    values = _values(best)
     for count in (2, 3):
         for group in combinations(parts[:6], count):
             if (

@@ -16,6 +16,7 @@ from docmill.extraction.local.invoices.paper import Paper
 from docmill.extraction.local.invoices.sheet import Cell, Token
 from docmill.extraction.local.invoices.spans import Number
 from docmill.extraction.local.invoices.tables import Table, closes, tables_in
+from docmill.extraction.local.invoices.unheaded import lines_of, naming
 from docmill.extraction.local.invoices.vocabulary import AMOUNT_LABELS
 from docmill.extraction.local.invoices.wording import plain
 
@@ -70,13 +71,17 @@ def items_in(paper: Paper) -> Items:
             worth = sure + 0.5 * len(table.kinds & _TELLING) + min(len(items), 4) * 0.1
             worth += 0.5 * ("quantity" in table.kinds) + 0.5 * ("description" in table.kinds)
             worth -= 1.5 * ("tax_amount" in table.kinds and "quantity" not in table.kinds)
+            if len(items) == 1 and not table.kinds & _THINGS:
+                # `Account | Date | Amount due` above what is due of all.
+                continue
             if items and worth > points + 1e-9:
                 rows = _filled(paper, parts, items)
                 best, points = Items(items=tuple(items), rows=rows, adds_up=sure >= 2.0, headed=True), worth
     headings = frozenset(row for table in tables for row in table.heading)
-    if points < 1.5:
+    if points < 1.5 or not best.adds_up or len(best.items) == 1:
         bare = _bare(paper, sums)
-        if bare.items:
+        # Where the items of a table make no sum, more of them that do are believed; one is easily a sum by itself.
+        if bare.items and (points < 1.5 or len(bare.items) > len(best.items) + best.adds_up):
             best = bare
     return replace(best, headings=headings)
 
@@ -95,6 +100,7 @@ def _filled(paper: Paper, parts: Sequence[Table], items: Sequence[Item]) -> froz
     return frozenset(row for row in rows if row < end)
 
 
+_THINGS = frozenset({"description", "quantity", "unit_price", "article", "position"})
 _TELLING = frozenset({"quantity", "unit_price", "amount", "description", "position", "tax_rate"})
 
 
@@ -122,6 +128,9 @@ def _readings(paper: Paper, parts: Sequence[Table], sums: set[Decimal]) -> Itera
     kept = {*whole, *sold}
     plain_items = [item for item in by_amount if item in kept] if 2 * len(whole) >= len(kept) else by_amount
     sides = [item for item in by_amount if item not in kept] if plain_items is not by_amount else []
+    if 1 < len(by_amount) <= 2 * len(sides) and _makes_sum(paper, by_amount, sums):
+        # Of a carrier, delivery and surcharges are what was sold.
+        whole, plain_items, sides = [], by_amount, []
     if not by_position and _counting([item.position or "" for item in sold]):
         # What is taken off or added has numbers of its own, which do not go on counting.
         by_position, sides = sold, [item for item in by_amount if item in adjusting]
@@ -135,15 +144,20 @@ def _readings(paper: Paper, parts: Sequence[Table], sums: set[Decimal]) -> Itera
     ):
         if not items or not all(item.amount for item in items):
             continue
-        total = sum((item.amount.value for item in (*items, *others) if item.amount), Decimal(0))
-        sure = 2.0 if any(abs(total - wanted) <= CENT for wanted in sums) else 0.0
-        if not sure and len(items) > 1 and _printed(paper, total, max(items[-1].rows)):
-            sure = 2.0
+        sure = 2.0 if _makes_sum(paper, items, sums, others) else 0.0
         if items is by_position:
             sure += 1.6
         elif items is plain_items:
             sure += 0.05
         yield items, sure
+
+
+def _makes_sum(paper: Paper, items: Sequence[Item], sums: set[Decimal], others: Sequence[Item] = ()) -> bool:
+    """Whether items, and what else changes their sum, make an amount that is called one or stands beneath them."""
+    total = sum((item.amount.value for item in (*items, *others) if item.amount), Decimal(0))
+    if any(abs(total - wanted) <= CENT for wanted in sums):
+        return True
+    return len(items) > 1 and _printed(paper, total, max(items[-1].rows))
 
 
 def _printed(paper: Paper, total: Decimal, last: int) -> bool:
@@ -152,11 +166,12 @@ def _printed(paper: Paper, total: Decimal, last: int) -> bool:
 
 
 def _without_sums(items: list[Item]) -> list[Item]:
-    """Without rows that only sum up those above: of a part, of all so far, of all."""
+    """Without rows that only sum up those above: of a part, of all so far, of all; nor what only changes that sum."""
     counted = sum(bool(item.values.keys() & {"quantity", "unit_price"}) for item in items)
     kept: list[Item] = []
     whole = part = Decimal(0)
     since = 0
+    closed = False
     for item in items:
         value = item.amount.value if item.amount else Decimal(0)
         bare = item.position is None and not (item.words and item.values.keys() & {"quantity", "unit_price"})
@@ -164,7 +179,11 @@ def _without_sums(items: list[Item]) -> list[Item]:
         sure = 2 * counted > len(kept) or run > _BY_CHANCE or not item.words or _sums_up(item)
         if bare and run > 1 and sure:
             part, since = Decimal(0), 0
+            closed = run == len(kept) > _BY_CHANCE
             continue
+        if bare and closed and item.words and _adjusts(replace(item, words=item.words[-1:])):
+            continue
+        closed = False
         kept.append(item)
         whole, part, since = whole + value, part + value, since + 1
     return kept
@@ -215,6 +234,10 @@ def _by_amount(grid: Grid) -> list[Item]:
         else:
             loose = []
     _fill(paper, table, found)
+    for item in found:
+        if (amount := item.amount) and amount.cell.text.startswith("(") and _adjusts(item):
+            # `Discount (40.00)`: what is taken off stands in brackets.
+            item.values["amount"] = replace(amount, value=-abs(amount.value))
     return found
 
 
@@ -317,6 +340,11 @@ def _unit(paper: Paper, row: Sequence[Cell], table: Table, item: Item) -> tuple[
 
 def _bare(paper: Paper, sums: set[Decimal]) -> Items:
     """Rows of words and an amount above the first sum, without a heading."""
+    if lines := lines_of(paper, sums):
+        kept = [
+            Item(rows=[row], values={"amount": amount}, words=[(cell.page, cell.tokens)]) for row, amount, cell in lines
+        ]
+        return Items(items=tuple(kept), rows=frozenset(row for row, _, _ in lines), adds_up=True)
     found: list[Item] = []
     edge: float | None = None
     for number, row in enumerate(paper.sheet.rows):
@@ -362,16 +390,6 @@ def _single(paper: Paper, sums: set[Decimal]) -> Items:
             row = paper.sheet.rows[number.cell.row]
             words = [cell for cell in row if not paper.is_value(cell)] or list(paper.sheet.above(number.cell, reach=2))
             item = Item(rows=[number.cell.row], values={"amount": number})
-            item.words = [(cell.page, cell.tokens) for cell in _named(paper, words)[:1]]
+            item.words = [(cell.page, cell.tokens) for cell in naming(paper, words)[:1]]
             return Items(items=(item,), adds_up=True)
     return Items()
-
-
-def _named(paper: Paper, words: Sequence[Cell]) -> Sequence[Cell]:
-    """Words that name what was sold: the line above, if these only say that the amount is one without tax."""
-    if not words or AMOUNT_LABELS(words[0].plain).get("subtotal", 0.0) < 0.55 or not words[0].row:
-        return words
-    above = paper.sheet.rows[words[0].row - 1]
-    close = above[0].page == words[0].page and words[0].top - above[0].bottom < words[0].height
-    naming = [cell for cell in above if cell.worded and not paper.is_value(cell)]
-    return naming if close and naming and not any(map(paper.is_money, above)) else words

@@ -42,10 +42,17 @@ def money_in(paper: Paper, items: Items) -> list[Money]:
             labels = labels[:1]
         means = meanings(AMOUNT_LABELS, labels)
         named = max([means.get(meaning, 0.0) for meaning in MEANING.values()]) if means else 0.0
-        if number.money or (named >= 0.7 and number.decimals in (0, 1) and abs(number.value) < 10**7):
+        called = named >= 0.7 and number.decimals in (0, 1) and abs(number.value) < 10**7
+        if number.money or (called and not _counts(paper, number)):
             inside = number.cell.row in items.rows and not (named >= 0.9 and number.cell.row not in _item_rows(items))
             found.append(Money(number=number, means=means, in_items=inside))
     return found
+
+
+def _counts(paper: Paper, number: Number) -> bool:
+    """Whether an amount follows a number in its row: `Total  12 pieces  530.16`."""
+    row = paper.sheet.rows[number.cell.row]
+    return any(cell.left > number.cell.left and paper.is_money(cell) for cell in row)
 
 
 def _item_rows(items: Items) -> set[int]:

@@ -74,7 +74,8 @@ _SENTENCE = re.compile(r"[.;!?](?:\s|$)|\s[-–—|]\s")
 _LONGEST = 14
 """Words of a sentence that says it; a longer one is of terms."""
 _PARTLY = Phrases(
-    r"(?:amount|already|total) paid|\bpaid\b|payments? (?:received|made)|\b(?:bereits |schon )?(?:be|ge)zahlt\b|"
+    r"(?:amount|already|total) paid|(?<!be )\bpaid\b|payments? (?:received|made)|"
+    r"\b(?:bereits |schon )?(?:be|ge)zahlt\b|"
     r"(?:geleistete|erhaltene) (?:an)?zahlung|anzahlung\b|vorschuss\b|deja (?:paye|regle|verse)|acomptes? (?:verse|"
     r"recu|paye)|"
     r"\bpagad[oa]\b|anticipo (?:recibido|pagado)|\bpagato\b|acconto (?:versato|ricevuto|pagato)|\bbetaald\b|"
@@ -100,7 +101,12 @@ def paid_of(paper: Paper, money: Sequence[Money], total: Decimal) -> Paid | None
     if total <= 0 or not (_DONE.within(paper.sheet.plain) or _PARTLY.within(paper.sheet.plain)):
         return None
     called = [
-        each for each in money if not each.in_items and each.means.get("paid", 0.0) >= 0.5 and _is_paid(paper, each)
+        each
+        for each in money
+        if not each.in_items
+        and each.means.get("paid", 0.0) >= 0.5
+        and _is_paid(paper, each)
+        and not _of_before(money, each)
     ]
     if called:
         # Printed twice, in a sentence and among the sums, it was still paid once.
@@ -124,6 +130,12 @@ def _is_paid(paper: Paper, each: Money) -> bool:
     row = [other.plain for other in paper.sheet.rows[cell.row] if other.worded]
     over = [label.text for label in paper.labels(cell, each.number.start, each.number.end) if label.over]
     return any(_PARTLY.within(text) for text in (*row, *over))
+
+
+def _of_before(money: Sequence[Money], each: Money) -> bool:
+    """Whether what was paid is an earlier bill, which stands above it."""
+    row = each.number.cell.row
+    return any(other.means.get("carried", 0.0) >= 0.7 and 0 < row - other.number.cell.row < 4 for other in money)
 
 
 def _sentences(paper: Paper) -> Iterator[tuple[Cell, str]]:

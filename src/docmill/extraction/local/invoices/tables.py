@@ -7,12 +7,17 @@ from decimal import Decimal
 from functools import cached_property, lru_cache
 from itertools import combinations
 
+from docmill.extraction.local.invoices.headings import parted
 from docmill.extraction.local.invoices.paper import Paper
 from docmill.extraction.local.invoices.sheet import Cell
+from docmill.extraction.local.invoices.spans import Number
 from docmill.extraction.local.invoices.vocabulary import AMOUNT_LABELS
 from docmill.extraction.phrases import Phrases
 
-_TAX = r"(?:mwst|mehrwertsteuer|ust|u\.st|umsatzsteuer|steuer|vat|tva|btw|iva|moms|mva|gst|cgst|sgst|igst|tax|taxe|alv)"
+_TAX = (
+    r"(?:mwst|mehrwertsteuer|ust|u\.st|umsatzsteuer|steuer|vat|tva|btw|iva|moms|mva|gst|cgst|sgst|igst|tax|taxe|alv|"
+    r"dph|pdv|ddv|pvm|pvn|kdv|afa|φπα|ддс)"
+)
 HEADINGS: Sequence[tuple[str, Phrases]] = tuple(
     (kind, Phrases(pattern))
     for kind, pattern in (
@@ -20,16 +25,24 @@ HEADINGS: Sequence[tuple[str, Phrases]] = tuple(
          r"sr\W?\s?no\.?|lp\.?|item no\.?|regel|riga|rad|n[°.]|nro|linea)\W*$"),
         ("tax_amount", rf"{_TAX}\W{{0,3}}(?:betrag|amount|amt|bedrag|belopp)|(?:montant|betrag|"
          rf"amount of)\W{{0,3}}{_TAX}|steuerbetrag"),
+        ("unit_price", r"^\W*(?:cena(?! celkem)|precio|prezzo|prix|prijs|preis|pris|price|rate)\b.{0,12}\b"
+         r"(?:netto|net|neto|nett|ht|ex|exc|excl|exkl|ekskl|ohne|hors|bez|sin|fara|m\. ?j|jedn|"
+         r"ks\b|stk)|netto(?:preis|pris|prijs)"),
         ("amount", r"total ht|total net|prijs incl|line total|net amount|nettobetrag|gesamtpreis|amount|montant|"
          r"gesamt\w*|entgelt|\btotal\w*|totaal|(?<!ust.-)(?<!steuer)\bbetrag|summe|bedrag|importo|importe|belopp|"
          r"\bsum\b|positions ?betrag|\bgp\b|subtotal|wartosc|netto(?!preis)|extended|charges?$|line value|beitrag|"
-         r"ext\w*\.? price|\bvalor(?! unit)|\bvalue\b|\bbelo[bp]\b|\bi alt\b|yhteensa|\bkwota|celkem|^\W*net\W*$"),
+         r"ext\w*\.? price|\bvalor(?! unit)|\bvalue\b|\bbelo[bp]\b|\bi alt\b|yhteensa|\bkwota|celkem|^\W*net\W*$|"
+         r"osszesen|\bertek\b|valoare|\biznos\b|ukupno|\bznesek|skupaj|\btutar|\bspolu\b|\bkokku\b|\bkopa\b|"
+         r"\bαξια|συνολο|стоиност|\bсума\b|^\W*[€$£₹]\W*$|"
+         rf"\b(?:bez|ohne|hors|sans|fara|brez|uden|uten|utan|excl?\.?|exkl\.?)\W{{0,2}}{_TAX}"),
         ("unit_price", r"unit price|unit cost|einzelpreis|preis|prix|p\.?\s?u\.?\b|\brate\b|price|prijs|prezzo|"
          r"precio|pris\b|\be\.?p\.?\b|stuckpreis|\bcost\b|cena|a-pris|tarif|pris\b(?<=\wpris)|hinta\b|"
-         r"preco|\bp\. ?unit|ansatz"),
+         r"preco|\bp\. ?unit|ansatz|egysegar|\bpret\b|cijena|birim fiyat|\bhind\b|\bkaina|\btimi\b|τιμη|\bцена"),
         ("quantity", r"qty|quantity|menge|anzahl|aantal|\bqte\b|quantite|nombre|cantidad|quantita|\bqta\b|antal|"
          r"hours|stunden|\bhrs\b|\bstd\b|ilosc|maara|units\b|stuckzahl|\bkwh\b|usage$|\bqtd|\bquant\.|"
-         r"\bcant\.|\buds\b|antall|\bant\b|\bkpl\b|mnozstvi|\banz\.|\bstk\b|\buren\b"),
+         r"\bcant\.|\buds\b|antall|\bant\b|\bkpl\b|mnozstvi|\banz\.|\bstk\b|\buren\b|"
+         r"\bq\.? ?ta\b|\bq\.te\b|\bpieces\b|\bpcs\b|\bcolli\b|\bnights\b|\bpocet\b|mnozstvo|mennyiseg|cantitate|"
+         r"kolicina|\bmiktar|\bkogus\b|\bkiekis|daudzums|ποσοτητα|количество"),
         ("unit", r"^\W*(?:einheit|unit|units?|unite|me|uom|eenheid|um|einh\.?|jedn?\.?|j\.?m\.?)\b"),
         ("tax_rate", rf"\b{_TAX}\b|steuersatz|tax rate|taux|^\W*%\W*$"),
         ("discount", r"rabatt|discount|remise|korting|sconto|descuento|disc\b|nachlass"),
@@ -38,7 +51,9 @@ HEADINGS: Sequence[tuple[str, Phrases]] = tuple(
         ("description", r"descri|beschreibung|bezeichnung|designation|artikel|produkt|produit|product|\bitem|"
          r"leistung|concepto|omschrijving|beskrivning|benamning|service|detail|text\b|charge name|particulars|"
          r"libelle|objet|tatigkeit|\bopis|nazwa|article|subscription|name\b|ware\b|tuote|vara\b|dienst|position\b|artigo|articulo|designacao|"
-         r"beskrivelse|tekst\b|kuvaus|nimike|popis|activity|\bgoods\b|\btask\b|\bjob\b|tjanst|ydelse|prestazione|prestation"),
+         r"beskrivelse|tekst\b|kuvaus|nimike|popis|activity|\bgoods\b|\btask\b|\bjob\b|tjanst|ydelse|prestazione|prestation|"
+         r"megnevezes|denumire|\bnaziv|\bnazev|\bnazov|oznaceni|aciklama|kirjeldus|nimetus|pavadinimas|nosaukums|"
+         r"περιγραφη|наименование|описание|^\W*works?\W*$|travaux|trabajos|denominacion|\boggetto\b"),
         ("date", r"\bdate|\bdat[ao]\b|datum|fecha|paiva|period|zeitraum|interval"),
     )
 )  # fmt: skip
@@ -120,10 +135,12 @@ def _heading(paper: Paper, number: int, *, foreign: bool = False) -> tuple[int, 
 
     One in words that nobody knows (`foreign`) shows by the row beneath it, in which two numbers make a third.
     """
-    row = paper.sheet.rows[number]
+    row: Sequence[Cell] = paper.sheet.rows[number]
     if len(row) < 2 or any(number.money for cell in row for number in paper.numbers_of.get(id(cell), ())):
         return None
-    kinds = [heading_kind(cell) for cell in row]
+    if any(map(heading_kind, row)):
+        row = parted(paper, row, heading_kind)
+    kinds = [heading_kind(cell) or _kind_above(paper, cell) for cell in row]
     named = {kind for kind in kinds if kind}
     value = named & {"amount", "unit_price", "tax_amount"}
     what = named & {"description", "quantity", "article", "tax_rate", "position", "unit_price"}
@@ -163,6 +180,18 @@ def _heading(paper: Paper, number: int, *, foreign: bool = False) -> tuple[int, 
     if columns[0].kind == "other" and columns[0].right - columns[0].left < 0.06:
         columns = (replace(columns[0], kind="position"), *columns[1:])
     return bottom, columns
+
+
+def _kind_above(paper: Paper, cell: Cell) -> str | None:
+    """Which column the line above names, of a heading that says no more of it than a currency."""
+    if not cell.row or not _CURRENCY.match(cell.plain):
+        return None
+    above = paper.sheet.rows[cell.row - 1]
+    near = above[0].page == cell.page and cell.middle - above[0].middle < 1.9 * paper.sheet.height
+    return next((heading_kind(other) for other in above if near and other.overlaps(cell)), None)
+
+
+_CURRENCY = re.compile(r"^\W*(?:in )?(?:[€$£₹]|[a-z]{3}|rs|kr|zl|kc|ft|lei)\W*$")
 
 
 def _over_amounts(paper: Paper, number: int, *, products: bool) -> bool:
@@ -220,10 +249,12 @@ def closes(paper: Paper, row: Sequence[Cell], table: Table) -> bool:
         return False
     if _sums_side_by_side(paper, row):
         return True
+    if any(len(cell.tokens) == 1 and AMOUNT_LABELS(cell.plain).get("total", 0.0) >= 0.8 for cell in words) and numbers:
+        return True
     if (leads(paper, row, table) and len(numbers) >= 2) or (numbers and all(number.percent for number in numbers)):
         return False
     values = [number.value for number in numbers if not number.percent]
-    if _multiplies(values):
+    if _multiplies(values) or _counted(numbers, table):
         return False
     for cell in words:
         own = next(iter(paper.numbers_of.get(id(cell), ())), None)
@@ -242,16 +273,30 @@ def closes(paper: Paper, row: Sequence[Cell], table: Table) -> bool:
     return False
 
 
+def _counted(numbers: Sequence[Number], table: Table) -> bool:
+    """Whether a row has one of something: a 1 among the quantities, a price, and the same as its amount."""
+    if not {"quantity", "unit_price", "amount"} <= table.kinds or len(numbers) < 3:
+        return False
+    columns = [table.column_of(number.left, number.right) for number in numbers]
+    values = {column.kind: number.value for column, number in zip(columns, numbers, strict=True) if column}
+    return values.get("quantity") == 1 and values.get("unit_price") == values.get("amount", 0) != 0
+
+
 def _sums_side_by_side(paper: Paper, row: Sequence[Cell]) -> bool:
     """Whether a row holds the labels of sums that stand beneath it: most of them are known."""
     below = paper.sheet.rows[row[0].row + 1] if row[0].row + 1 < len(paper.sheet.rows) else ()
-    return (
-        1 < len(row) <= len(below) + 1
-        and all(map(paper.is_money, below))
-        and not any(map(paper.is_money, row))
-        and sum(_summing(cell.plain) >= 0.7 for cell in row) > 0.5 * len(row)
-        and not {heading_kind(cell) for cell in row} & {"description", "quantity", "unit_price", "position"}
-    )
+    if not 1 < len(row) <= len(below) + 1 or not all(map(paper.is_money, below)) or any(map(paper.is_money, row)):
+        return False
+    sums = [cell.plain for cell in row if _summing(cell.plain) >= 0.7]
+    return (len(sums) > 0.5 * len(row) or (len(sums) > 2 and len({_foremost(label) for label in sums}) > 1)) and not {
+        heading_kind(cell) for cell in row
+    } & {"description", "quantity", "unit_price", "position"}
+
+
+def _foremost(label: str) -> str:
+    """What a label means above all."""
+    meaning = AMOUNT_LABELS(label)
+    return max(meaning, key=lambda name: meaning[name])
 
 
 def _carried(row: Sequence[Cell]) -> bool:

@@ -12,13 +12,16 @@ from docmill.extraction.phrases import Phrases
 _TAX = (
     r"(?:mwst|mehrwertsteuer|ust|u\.?st\.?|umsatzsteuer|mwst\.|vat|tva|t\.v\.a|btw|b\.t\.w|iva|i\.v\.a|moms|mva|alv|"
     r"gst|hst|pst|qst|cgst|sgst|igst|utgst|sales tax|steuer|tax|taxes|taxe|steuern|impuesto|imposta|impot|belasting|"
-    r"skatt|podatek|dph|afa|merverdiavgift|arvonlisavero|imposta)"
+    r"skatt|podatek|dph|afa|merverdiavgift|arvonlisavero|imposta|pdv|ddv|pvm|pvn|kdv|kaibemaks|tps|tvq|tvh|φπα|ддс)"
 )
 _EXCLUDED = (
     r"(?:ohne|exkl\.?|excl\.?|exclusief|excluding|exclusive|hors|senza|sin|zonder|before|ex\.?|exkl|exc\.?|escl\.?|ekskl\.?|"
-    r"eks\.?|uden|utan|ilman|sem|bez|fara)"
+    r"eks\.?|uden|uten|utan|ilman|sem|bez|brez|fara|haric|χωρις|без)"
 )
-_INCLUDED = r"(?:inkl\.?|incl\.?|inclusief|including|inclusive|mit|avec|con|incluido|comprese|compresa|inkl|ttc|toutes)"
+_INCLUDED = (
+    r"(?:inkl\.?|incl\.?|inclusief|including|inclusive|mit|avec|con|incluido|comprese|compresa|inkl|ttc|toutes|"
+    r"comprensiv[oa]|compris\w*|inklusive|vcetne|vratane|sisaltaen|dahil)"
+)
 
 AMOUNTS: Sequence[tuple[str, float, str]] = (
     # What is to be paid.
@@ -30,6 +33,12 @@ AMOUNTS: Sequence[tuple[str, float, str]] = (
     ("due", 0.9, r"due payable|please pay|offener betrag|ausstehend|noch zu|forderungsbetrag|uberweisungsbetrag"),
     ("due", 0.9, r"amount to pay|^to pay\b|payment due|til betaling|a betale|do zaplaty|zu uberweisen|outstanding|"
      r"solde du"),
+    ("due", 1.0, r"\byou owe\b|\bto be paid\b|(?:amount|total|balance) (?:you )?ow(?:e|ed|ing)\b|"
+     r"pay this amount|fallige[rs]? betrag|fallige summe|zu begleichen|(?:somme|montant) due?\b|"
+     r"(?:total|importe) a abonar|liquido a p\w+|importe a ingresar|"
+     r"(?:importo|totale) dovuto|da (?:versare|saldare)|a liquidar|verschuldigd"),
+    ("due", 1.0, r"betalningsbelopp|skyldigt? belo[bp]|zbyva uhradit|k zaplaceni|na uhradu|fizetendo|de plata\b|"
+     r"za (?:placilo|placanje|uplatu)|odenecek|tasuda\b|tasumisele|apmaksai|moketin?[ai]?\b|за плащане|πληρωτεο"),
     ("due", 0.8, r"\bdue\b|\bbalance\b|\bsaldo\b|\bsolde\b|restbetrag|invoice balance"),
     # The total with tax.
     ("total", 1.0, r"grand ?total|gross (?:total|amount)|total (?:gross|amount)|invoice (?:total|amount)|total ttc"),
@@ -50,6 +59,8 @@ AMOUNTS: Sequence[tuple[str, float, str]] = (
     ("total", 0.8, r"^\W*(?:total|totaal|totale|summe|summa|suma|razem|yhteensa|i alt|totalt|sum|celkem)\b\W*$"),
     ("total", 0.8, r"^\W*(?:total|totaal|totale|summe|summa|suma|razem|totalt)\W{0,4}(?:[a-z]{3}|euro|rs\.?|"
      r"[€$£₹])?\W*$"),
+    ("total", 0.9, r"vegosszeg|brutto osszeg|sveukupno|genel toplam|γενικο συνολο|valoare totala|общо с|is viso su"),
+    ("total", 0.8, r"^\W*(?:osszesen|ukupno|skupaj|spolu|celkom|is viso|kopa|pavisam|kokku|toplam|συνολο|общо)\b\W*$"),
     ("total", 0.55, r"\btotal\b|\btotaal\b|\btotale\b|\bsumme\b|\bsumma\b|\bbeitrag\b|gesamtbeitrag|\bsuma\b"),
     # The total without tax.
     ("subtotal", 1.0, r"sub ?-?total|subtotaal|zwischen(?:summe|total)|sous-?total|netto ?(?:betrag|summe|"
@@ -62,6 +73,10 @@ AMOUNTS: Sequence[tuple[str, float, str]] = (
      r"valor neto"),
     ("subtotal", 1.0, r"(?:del|mellan|vali)summ?a?\b|veroton|totale (?:merce|righe)|importe neto|total i?liquido|"
      r"base de incidencia|zaklad dane|goods value|(?:total|amount|value) before|exkl\. moms|belob uden"),
+    ("subtotal", 1.0, r"netto ossze|osnovica|danova osnova|mezisoucet|medzisucet|vahesumma|ara toplam|\bmatrah\b|"
+     r"starpsumma|tarpine suma|medjuzbroj|καθαρη αξια|μερικο συνολο|данъчна основа|междинна сума"),
+    ("gross", 1.0, rf"(?:sub ?-?total|subtotaal|zwischen(?:summe|total)|sous-?total|delsumma?|parziale)\W{{0,3}}"
+     rf"{_INCLUDED}"),
     ("subtotal", 0.8, r"\bnetto\b|\bnet\b(?! weight| a payer)|\bhors taxes?\b|\bht\b|maatstaf|grundlag|warenwert"),
     ("subtotal", 0.7, r"positionssumme|positionen netto|summe (?:der )?positionen|(?:goods|items?|lines?) total|"
      r"^\W*(?:usage )?charges\W*$"),
@@ -69,21 +84,24 @@ AMOUNTS: Sequence[tuple[str, float, str]] = (
     # The tax.
     ("tax", 1.0, rf"(?:total|summe|gesamt|sum)\W{{0,3}}(?:of )?\b{_TAX}|\b{_TAX}\W{{0,3}}(?:total|gesamt|betrag|"
      rf"amount|bedrag|belopp)"),
-    ("tax", 1.0, rf"(?:montant|importe|bedrag|betrag|amount|importo)\W{{0,3}}(?:de la |de |of )?{_TAX}|steuerbetrag"),
-    ("tax", 0.9, rf"(?<![^\s\(+]){_TAX}\b(?!\W{{0,3}}(?:id|nr|no|number|nummer|reg|ident|invoice|rechnung))"),
+    ("tax", 1.0, rf"(?:montant|importe|bedrag|betrag|amount|importo)\W{{0,3}}(?:de la |de |of )?{_TAX}|steuerbetrag|"
+     rf"\w+steuerbetrag"),
+    ("tax", 0.9, rf"(?<![^\s\(+]){_TAX}\d{{0,2}}\b(?!\W{{0,3}}(?:id|nr|no|number|nummer|reg|ident|invoice|rechnung))"),
     ("tax", 0.9, r"(?:versicherung|umsatz|mehrwert)s?steuer|\bzzgl\b.{0,12}%|\bplus \d+"),
     # Not these.
-    ("paid", 1.0, r"anzahlung|acompte|already paid|deja paye|amount paid|\bpaid\b|prepaid|deposit|bezahlt|betaald|"
-     r"paye\b"),
+    ("paid", 1.0, r"anzahlung|acompte|already paid|deja paye|amount paid|(?<!be\s)\bpaid\b|prepaid|deposit|bezahlt|"
+     r"betaald|paye\b"),
     ("paid", 1.0, r"payment received|payments?\b(?! terms)|erhaltene|gezahlt|vorauszahlung|avance|anticipo|voldaan|"
      r"ideal"),
     ("paid", 1.0, r"advance|abschlagszahlung|credit applied|retainer|cash|visa|mastercard|kreditkarte|change\b|"
      r"offene zahl"),
     ("paid", 1.0, r"inbetalt|for(?:ud|skuds)betal|forskudd|forskott|maksettu|zaplacono|pagado|a cuenta|adiantamento|"
      r"acconto|akonto|a-?conto\b|vooruitbetaald|aanbetaling|deja (?:regle|verse)|arrhes"),
-    ("discount", 1.0, r"alennus|desconto|rabat\b|upust"),
+    ("discount", 1.0, r"alennus|desconto|rabat\b|upust|\bretention\b|einbehalt\b|retenue de garantie|retencion|"
+     r"holdback"),
     ("discount", 1.0, r"rabatt|discount|remise|skonto|korting|sconto|descuento|nachlass|abschlag|escompte|allowance"),
-    ("discount", 1.0, r"gutschrift\b|rebate|reduction|credits?\b|zuschlage?\b|surcharge|\bcharge\b|toeslag"),
+    ("discount", 1.0, r"gutschrift\b|rebate|reduction|credits?\b|zuschlage?\b|surcharge|(?<!reverse\s)\bcharge\b|"
+     r"toeslag"),
     ("shipping", 1.0, r"versand|shipping|porto|fracht|frais de port|verzendkosten|delivery|spese|trasporto|handling|"
      r"gastos"),
     ("shipping", 1.0, r"frakt\b|fragt\b|freight|carriage|postage|toimituskulut|portes\b|\bport\b|"
@@ -96,6 +114,13 @@ AMOUNTS: Sequence[tuple[str, float, str]] = (
     ("carried", 1.0, r"ubertrag|carried (?:over|forward)|brought forward|^\W*(?:report|transport)\b\W*$|"
      r"previous balance|vorsaldo"),
     ("saving", 1.0, r"you save|ersparnis|capital|kapital|indemnite|penalit|mahngebuhr|late fee|limit|vorjahr|penalty"),
+    ("carried", 1.0, r"(?:last|previous|prior) (?:bill|account|statement|invoice)|opening balance|alter saldo|"
+     r"(?:letzte|vorherige) rechnung|(?:ancien|precedent) solde|solde (?:precedent|anterieur)|facture precedente|"
+     r"saldo (?:anterior|precedente)|factura anterior|(?:fattura|bolletta) precedente|"
+     r"vorig(?:e factuur|e rekening| saldo)|"
+     r"(?:forrige|foregaende) faktura|edellinen lasku|poprzednie saldo|predchozi (?:faktura|zustatek)"),
+    ("saving", 1.0, r"past due|rebilling|returned che|late (?:payment|charge)|subject to|verzugszins|mahnkosten|"
+     r"interets? de retard|intereses? de demora|interessi di mora|vertragingsrente|drojsmalsranta"),
     ("saving", 1.0, rf"(?:n°|\bnr\.?|\bno\.?|numero) ?(?:de |di )?{_TAX}\b"),
     ("quantity", 0.9, r"\b(?:weight|gewicht|poids|menge|qty|quantity|volume|volumen)\b"),
 )  # fmt: skip
@@ -260,6 +285,8 @@ class Reader:
         return found
 
 
-AMOUNT_LABELS = Reader(AMOUNTS, ("paid", "discount", "unit", "carried", "saving", "due", "subtotal", "total", "tax"))
+AMOUNT_LABELS = Reader(
+    AMOUNTS, ("paid", "discount", "unit", "carried", "saving", "gross", "due", "subtotal", "total", "tax")
+)
 DATE_LABELS = Reader(DATES, ("discount", "order", "period", "due", "delivery", "paid", "issue"))
 NUMBER_LABELS = Reader(NUMBERS, ("other", "order", "bank", "number", "taxid", "customer"))
