@@ -1,46 +1,55 @@
 """Seller and buyer: what stands around every text that could be a name."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
+from docmill.extraction.local.invoices.form_words import is_form
+from docmill.extraction.local.invoices.kinship import kinship
 from docmill.extraction.local.invoices.names import Name, is_label
 from docmill.extraction.local.invoices.paper import Option, Paper
+from docmill.extraction.local.invoices.party_labels import (
+    ADDRESSED_BY,
+    Marks,
+    in_address,
+    labelled_otherwise,
+    marks_of,
+    roles_of,
+)
 from docmill.extraction.local.invoices.party_words import (
-    ADDRESS,
-    BUYER,
+    CARE_OF,
     CONTACT,
-    CONTACT_PERSON,
     FREE_MAIL,
-    HOLDER,
     HONORIFIC,
     LEGAL,
     LEGAL_END,
+    LEGAL_START,
     NUMBERED,
+    OWNER,
     PERSON,
     POSTCODE,
     PROSE,
-    REFERENCE,
+    REACHED,
     REGISTERED,
-    SELLER,
-    SHIP,
     STREET,
     TITLE,
+    TRADING,
 )
 from docmill.extraction.local.invoices.priors import prior
 from docmill.extraction.local.invoices.sheet import Cell
 from docmill.extraction.local.invoices.wording import letters, plain
 
-_SEPARATED = re.compile(r"[•·●|∙]|\s[–-]\s|,")
-_DOMAIN = re.compile(r"(?:@|www\.|https?://(?:www\.)?)([\w-]+(?:\.[\w-]+)+)")
+_POSTCODE_ALONE = re.compile(
+    r"[A-Z]{1,2}\d[A-Z\d]?\s?\d[A-Z]{2}|[A-Z]\d{2}\s?[A-Z\d]{4}|[A-Z]\d[A-Z]\s?\d[A-Z]\d|\d{5,6}|\d{2}-\d{3}"
+)
+"""A line that is nothing but a postcode: above it stands the town."""
 
 
 def domains(paper: Paper) -> dict[str, list[Cell]]:
     """Names of domains in addresses of mail and web, with the cells they stand in."""
     found: dict[str, list[Cell]] = {}
     for cell in paper.sheet.cells:
-        text = cell.text.casefold()
-        for match in _DOMAIN.finditer(text) if "@" in text or "www." in text or "://" in text else ():
+        for match in re.finditer(r"(?:@|www\.|https?://(?:www\.)?)([\w-]+(?:\.[\w-]+)+)", cell.text.casefold()):
             parts = match[1].split(".")
             root = parts[-2] if len(parts[-2]) > 3 or len(parts) < 3 else parts[-3]
             # `seller.com` says as little as `example.com`.
@@ -75,17 +84,17 @@ def describe(paper: Paper, names: Sequence[Name]) -> list[tuple[Name, Mapping[st
     size = paper.sheet.height
     first_row = min((name.cell.row for name in names), default=0)
     tails = {id(name.tail) for name in names if name.tail is not None}
-    towns = {town for cell in paper.sheet.cells if cell.numbered and (town := _town(cell.text))}
-    found: list[tuple[Name, Mapping[str, float]]] = []
+    towns = {town for cell in paper.sheet.cells if (town := _town(cell.text))}
+    marks = marks_of(paper)
+    found: list[tuple[Name, dict[str, float]]] = []
     for name, key in zip(names, keys, strict=True):
-        around = _around(paper, name)
+        around = _around(paper, name, marks)
         flat = plain(name.text)
         cell = name.cell
         count = max(1, whole.count(key)) if len(key) >= 4 else 1
-        legal = LEGAL.within(name.text)
         features = {
-            "legal_form": float(legal and LEGAL_END.within(name.text)),
-            "legal_inside": float(legal),
+            "legal_form": float(_is_legal(name.text)),
+            "legal_inside": float(bool(LEGAL.search(name.text))),
             "seller_label": around["seller"],
             "holder_label": around["holder"],
             "buyer_label": around["buyer"],
@@ -100,13 +109,18 @@ def describe(paper: Paper, names: Sequence[Name]) -> list[tuple[Name, Mapping[st
             "large_type": min(cell.height / size, 2.5) - 1.0,
             "repeats": min(count - 1, 3) / 1.5,
             "domain": max((_alike(root, key) for root in roots), default=0.0),
-            "title": float(TITLE.within(flat)),
-            "digits": float(any(map(str.isdigit, name.text))),
-            "sentence": float(len(name.text.split()) > 5 and not legal),
+            "title": float(bool(TITLE.search(flat))),
+            "digits": float(any(char.isdigit() for char in name.text) and not _is_legal(name.text)),
+            "sentence": float(len(name.text.split()) > 5 and name.lines == 1 and not LEGAL.search(name.text)),
             "lower": float(name.text[:1].islower() and "." not in name.text),
             "address": float(
                 bool(POSTCODE.match(name.text))
-                or (not legal and bool(POSTCODE.search(name.text) or STREET.within(name.text) or key in towns))
+                or name.inner
+                or bool(around["over_postcode"] and not LEGAL.search(name.text))
+                or (
+                    bool(POSTCODE.search(name.text) or STREET.search(name.text) or key in towns)
+                    and not LEGAL.search(name.text)
+                )
             ),
             "person": float(bool(PERSON.match(flat))),
             "two_lines": float(name.lines == 2),
@@ -114,10 +128,14 @@ def describe(paper: Paper, names: Sequence[Name]) -> list[tuple[Name, Mapping[st
             "window": float(0.08 < cell.depth < 0.38 and cell.page == 1),
             "later_page": float(cell.page > 1),
             "signature": around["signature"],
-            "label_like": float(
+            "label_like": (2.0 if cell.text.rstrip().endswith(":") and is_label(flat) else 1.0)
+            * float(
                 cell.text.rstrip().endswith(":")
                 or bool(around["over_value"])
-                or NUMBERED.within(flat)
+                or id(cell) in marks.heads
+                or id(cell) in marks.keys
+                or is_form(flat)
+                or NUMBERED.search(flat) is not None
                 or (is_label(flat) and max(around["buyer"], around["seller"], around["ship"]) < 0.8)
             ),
             "block_start": around["block_start"],
@@ -132,12 +150,36 @@ def describe(paper: Paper, names: Sequence[Name]) -> list[tuple[Name, Mapping[st
                 and " " not in name.text
             ),
             "prose": float(bool(PROSE.search(name.text))),
-            "honorific": float(bool(HONORIFIC.match(flat))),
+            "honorific": float(
+                (bool(HONORIFIC.match(flat)) and not around["after_company"]) or name.prefix in ADDRESSED_BY
+            ),
+            "care_of": float(bool(CARE_OF.match(cell.plain))),
+            "care_below": around["care_below"],
+            "reach_below": around["reach"],
+            "owner": around["owner"],
+            "other_label": around["other_label"],
+            "over_company": around["over_company"],
+            "right_address": (1.6 if cell.row == first_row else 1.0)
+            * float(
+                cell.left >= 0.45
+                and cell.page == 1
+                and cell.depth < 0.38
+                and bool(around["address"])
+                and not (around["reach"] or around["owner"] or around["ship"] > 0.5)
+            ),
+            "running": float(name.running and cell.depth < 0.85 and not (around["registered"] or around["seller"])),
             "tail": float(id(cell) in tails),
             "short": float(len(key) < 5),
         }
         found.append((name, features))
-    return found
+    for (_, features), (behind, short) in zip(found, kinship(found), strict=True):
+        features["behind_brand"], features["brand"] = behind, short
+    return list(found)
+
+
+def _is_legal(text: str) -> bool:
+    """Whether a name says what it is by law."""
+    return bool(LEGAL_END.search(text) or LEGAL_START.search(text) or TRADING.search(text))
 
 
 def _alike(root: str, key: str) -> float:
@@ -150,7 +192,7 @@ def _alike(root: str, key: str) -> float:
     return 0.7 if short >= 5 and (root[:5] == key[:5]) else 0.0
 
 
-def _around(paper: Paper, name: Name) -> dict[str, float]:
+def _around(paper: Paper, name: Name, marks: Marks) -> dict[str, float]:
     """What stands above, left of and below a name."""
     cell = name.cell
     found = dict.fromkeys(
@@ -170,16 +212,17 @@ def _around(paper: Paper, name: Name) -> dict[str, float]:
             "block_start",
             "after_company",
             "over_value",
+            "over_postcode",
+            "over_company",
+            "care_below",
+            "reach",
+            "owner",
+            "other_label",
         ),
         0.0,
     )
     over = [other for other in paper.sheet.above(cell, reach=9.0, slack=0.01) if other.left < cell.left + 0.06]
-    for text, weight in _labels(paper, name, over):
-        role = _role(text)
-        if role == "contact_label" and weight < 1.0:
-            role = None
-        if role is not None:
-            found[role] = max(found[role], 1.0 if role == "name" else weight)
+    found |= roles_of(paper, name, over, marks)
     strongest = max(found["seller"], found["buyer"], found["ship"])
     for kind in ("seller", "buyer", "ship"):
         if found[kind] < strongest:
@@ -188,124 +231,84 @@ def _around(paper: Paper, name: Name) -> dict[str, float]:
         found["under_sender"] = 1.0
     close = bool(over) and (cell.top - over[0].bottom) < 0.8 * cell.height and abs(over[0].left - cell.left) < 0.02
     found["block_start"] = float(not close or _is_sender(over[0], paper) or is_label(over[0].plain.strip(" :")))
-    found["after_company"] = float(close and not found["block_start"] and LEGAL.within(over[0].text))
-    if over and (cell.top - over[0].bottom) < 0.8 * cell.height and not LEGAL.within(name.text):
-        found["after_address"] = float(any(_in_address(over[0].text)) and not _is_sender(over[0], paper))
-    below = [other for other in paper.sheet.below(cell, reach=8.0) if abs(other.left - cell.left) < 0.03]
+    found["after_company"] = float(close and not found["block_start"] and bool(LEGAL.search(over[0].text)))
+    if over and (cell.top - over[0].bottom) < 0.8 * cell.height and not LEGAL.search(name.text):
+        found["after_address"] = float(any(in_address(over[0].text)) and not _is_sender(over[0], paper))
+    if not LEGAL.search(name.text):
+        found["other_label"] = float(labelled_otherwise(paper, name, over, marks))
+    below = [other for other in paper.sheet.below(cell, reach=8.0) if _aligned(other, cell)]
     found["over_value"] = float(bool(below) and _over_value(paper, cell, below[0]))
     for index, other in enumerate(below[:7]):
-        town, street = _in_address(other.text)
-        reach, registered = _in_company(other.plain)
+        town, street = in_address(other.text)
+        reach, registered, owner, contact = _in_company(other.plain)
         if index < 4 and (town or (index < 2 and street)):
             found["address"] = 1.0
         if reach:
             found["contact"] = 1.0
+        if contact:
+            found["reach"] = 1.0
+        if owner and index < 5:
+            found["owner"] = 1.0
         if registered and index < 5:
             found["registered"] = 1.0
+        if index < 2 and CARE_OF.match(other.plain):
+            found["care_below"] = 1.0
         if index < 4 and "signatory" in other.plain and name.prefix.startswith("for"):
             found["signature"] = 1.0
-    if _in_company(cell.plain)[1]:
+    _, registered, owner, _ = _in_company(cell.plain)
+    if registered:
         found["registered"] = 1.0
+    if owner:
+        found["owner"] = 1.0
+    if below and below[0].top - cell.bottom < 0.9 * cell.height:
+        found["over_postcode"] = float(bool(_POSTCODE_ALONE.fullmatch(below[0].text)))
+        company = bool(LEGAL_END.search(below[0].text)) and len(below[0].tokens) > 2
+        found["over_company"] = float(company and not LEGAL.search(name.text) and 2 <= len(name.text.split()) <= 3)
+    if name.prefix == "for" and cell.depth > 0.5:
+        found["signature"] = 1.0
+    if found["signature"]:
+        found["seller"], found["buyer"] = max(found["seller"], found["buyer"]), 0.0
     return found
+
+
+def _aligned(one: Cell, other: Cell) -> bool:
+    """Whether cells above one another are lines of one block: they begin, end, or have their middles in line."""
+    return (
+        abs(one.left - other.left) < 0.03
+        or abs(one.right - other.right) < 0.004
+        or abs(one.left + one.right - other.left - other.right) < 0.012
+    )
 
 
 def _over_value(paper: Paper, cell: Cell, below: Cell) -> bool:
     """Whether a cell is the label of what stands right beneath it: a date, or one word with a digit."""
     near = below.top - cell.bottom < 0.9 * max(cell.height, paper.sheet.height) and abs(below.left - cell.left) < 0.005
-    if not near or LEGAL.within(cell.text):
+    if not near or LEGAL.search(cell.text):
         return False
     (only, *more) = below.tokens
     return (not more and any(map(str.isdigit, only.text))) or id(below) in paper.dates_of
 
 
 @lru_cache(maxsize=4096)
-def _role(text: str) -> str | None:
-    """What a label says about the name beside it."""
-    if len(text) > 45 or (REFERENCE.within(text) and not ADDRESS.within(text)):
-        return None
-    if text.strip(" :.") in _NAMED:
-        return "name"
-    for role, phrases in _ROLES:
-        if phrases.within(text):
-            return role
-    return None
-
-
-_NAMED = frozenset(
-    {"name", "nom", "firma", "firmenname", "company", "company name", "raison sociale", "ragione sociale"}
-)
-_ROLES = (
-    ("contact_label", CONTACT_PERSON),
-    ("ship", SHIP),
-    ("buyer", BUYER),
-    ("seller", SELLER),
-    ("holder", HOLDER),
-)
-
-
-@lru_cache(maxsize=4096)
-def _in_address(text: str) -> tuple[bool, bool]:
-    """Whether a line holds the town of an address, and whether it holds the street."""
-    return bool(POSTCODE.search(text)), STREET.within(text)
-
-
-@lru_cache(maxsize=4096)
 def _town(text: str) -> str:
     """The letters of a line that is nothing but a town and its postcode, such as `New Delhi - 110001`."""
-    if not POSTCODE.search(text) or LEGAL.within(text):
+    if not in_address(text)[0] or LEGAL.search(text):
         return ""
     words = re.findall(r"[^\W\d_]{2,}", text)
     return letters(" ".join(words)) if 1 <= len(words) <= 3 else ""
 
 
 @lru_cache(maxsize=4096)
-def _in_company(text: str) -> tuple[bool, bool]:
-    """Whether a plain line says how to reach somebody, and whether it says how a company is registered."""
-    return CONTACT.within(text), REGISTERED.within(text)
-
-
-def _labels(paper: Paper, name: Name, over: Sequence[Cell]) -> Iterator[tuple[str, float]]:
-    """Texts that may say whose name it is, with how close they are."""
-    cell = name.cell
-    if name.prefix:
-        yield name.prefix, 1.0
-        if _role(name.prefix) is not None:
-            return
-    before = paper.sheet.before(cell)
-    if before and not _is_address(before[0]):
-        yield before[0].plain, 0.3 if _role(before[0].plain) and _heads(paper, before[0]) else 1.0
-    last = cell
-    for steps, other in enumerate(over[:5]):
-        if (last.top - other.bottom) / max(paper.sheet.height, 1e-9) > 3.2:
-            break
-        weight = (1.0, 0.8, 0.6, 0.45, 0.35)[steps]
-        yield other.plain, weight
-        aside = paper.sheet.before(other)
-        if aside and steps < 4:
-            yield aside[0].plain, weight * 0.6
-        last = other
-    # The heading of a section stands alone in its row and need not stand above.
-    for row in reversed(paper.sheet.rows[max(0, cell.row - 7) : cell.row]):
-        if row[0].page != cell.page:
-            break
-        if len(row) == 1 and row[0].left <= cell.left + 0.01 and is_label(row[0].plain.strip(" :")):
-            yield row[0].plain, 0.9
-            break
-
-
-def _heads(paper: Paper, label: Cell) -> bool:
-    """Whether a label stands over a name of its own, and is not about the name in the next column."""
-    below = [cell for cell in paper.sheet.below(label, reach=0.9) if abs(cell.left - label.left) < 0.01]
-    return bool(below) and below[0].worded and ":" not in below[0].text and not is_label(below[0].plain)
-
-
-def _is_address(cell: Cell) -> bool:
-    """Whether a cell is a line of somebody's address, which says nothing about the name in the next column."""
-    return ":" not in cell.text and any(_in_address(cell.text))
+def _in_company(text: str) -> tuple[bool, bool, bool, bool]:
+    """What a plain line says: how to reach somebody or by which number, how a company is registered, what only the
+    seller says of itself, and how to reach somebody."""
+    registered = bool(REGISTERED.search(text))
+    contact = bool(CONTACT.search(text))
+    return contact, registered, registered and bool(OWNER.search(text)), contact and bool(REACHED.search(text))
 
 
 def _is_sender(cell: Cell, paper: Paper) -> bool:
-    if cell.depth >= 0.4:
-        return False
-    text = " ".join([other.text for other in paper.sheet.rows[cell.row]])
-    return len(text) > 20 and bool(_SEPARATED.search(text)) and bool(POSTCODE.search(text))
+    row = paper.sheet.rows[cell.row]
+    text = " ".join(other.text for other in row)
+    separators = len(re.findall(r"[•·●|∙]|\s[–-]\s|,", text))
+    return separators >= 1 and bool(POSTCODE.search(text)) and len(text) > 20 and cell.depth < 0.4

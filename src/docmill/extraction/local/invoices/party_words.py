@@ -2,82 +2,136 @@
 
 import re
 
-from docmill.extraction.phrases import Phrases
-
-LEGAL = Phrases(
-    r"\b(?:gmbh|mbh|ag|kg|ohg|gbr|e\.?\s?k\.?|ug|se|kgaa|e\.?\s?v\.?|a\.?\s?g\.?|ltd|limited|llc|llp|plc|inc|corp|"
-    r"corporation|co|"
-    r"company|s[aà]rl|partg|mbb|sci|s\.?a\.?r\.?l|sas|s\.?a\.?s|sasu|eurl|sa|s\.a|sprl|bvba|srl|s\.?r\.?l|spa|s\.?p\.?a|s\.?n\.?c|"
-    r"s\.?a\.?s|sl|s\.l|"
-    r"slu|b\.?\s?v|"
-    r"n\.?\s?v|vof|ab|aktiebolag|oy|oyj|as|a/s|aps|asa|sp\. z o\.?\s?o|s\.?r\.?o|a\.?s|kft|zrt|lda|ltda|pvt|private|"
-    r"sdn|bhd|"
-    r"pte|pty|gesmbh|genossenschaft|stiftung|verein|foundation|associates|industries|holdings|group|bv|nv)\b\.?",
-    any_case=True,
+_FORMS = (
+    # German, Austrian, Swiss.
+    r"gmbh|ggmbh|mbh|ges\.?\s?m\.?\s?b\.?\s?h|gesmbh|ag|a\.?\s?g\.?|kg|kgaa|ohg|gbr|egbr|e\.?\s?k\.?|ug|se|e\.?\s?v\.?|"
+    r"partg|mbb|e\.u|(?-i:OG|eG)|genossenschaft|stiftung|verein|"
+    # English.
+    r"ltd|limited|l\.?l\.?c|l\.?l\.?p|pllc|p\.?l\.?c|inc|corp|corporation|co|company|pvt|private|pte|pty|(?-i:DAC|"
+    r"CLG|CC|L\.P|P\.C|P\.A|P\.S)|"
+    r"foundation|associates|industries|holdings|group|cooperative|sdn|bhd|berhad|"
+    # French.
+    r"s[aà]rl|s\.?a\.?r\.?l|sas|s\.?a\.?s|sasu|eurl|e\.u\.r\.l|sa|s\.a|sci|selarl|selas|scop|earl|gaec|sprl|asbl|"
+    # Dutch.
+    r"bvba|b\.?\s?v|n\.?\s?v|bv|nv|vof|v\.o\.f|vzw|stichting|vereniging|cooperatie|coöperatie|(?-i:C\.V)|"
+    # Italian, Spanish, Portuguese, Romanian.
+    r"srl|s\.?r\.?l|s\.?r\.?l\.?s|spa|s\.?p\.?a|s\.?n\.?c|s\.?c\.?a\.?r\.?l|sl|s\.l|s\.?l\.?u|s\.a\.u|s\.l\.[lp]|"
+    r"(?:soc|s)\.?\s?coop(?:\.\s?agr)?|lda|ltda|unipessoal|(?-i:C\.B|S\.C|CRL|PFA)|"
+    # Nordic and Baltic.
+    r"ab|aktiebolag|handelsbolag|kommanditbolag|(?-i:HB|KB)|oy|oyj|tmi|as|a/s|aps|asa|(?-i:I/S|K/S|P/S|ANS|ENK)|ehf|"
+    r"(?-i:UAB|SIA|OÜ)|"
+    # Polish, Czech, Slovak, Hungarian, of the south-east.
+    r"sp\. z o\.?\s?o|sp\.\s?[jk]|s\.?r\.?o|a\.?s|spol|v\.o\.s|kft|zrt|nyrt|(?-i:Bt)|d\.?\s?o\.?\s?o|d\.d|(?-i:a\.ş|"
+    r"A\.Ş)|"
+    r"е?оод|е?ад"
 )
-LEGAL_START = Phrases(f"^{LEGAL.pattern}", any_case=True)
-LEGAL_END = Phrases(rf"{LEGAL.pattern}\W*$", any_case=True)
-SELLER = Phrases(
+LEGAL = re.compile(rf"\b(?:{_FORMS})\b\.?", re.IGNORECASE)
+BEHIND_FORM = (
+    r"(?:\s?\((?i:haftungsbeschr[äa]nkt)\)|\s(?:a socio unico|unipersonale|in liquidazione|en liquidation|"
+    r"i\.\s?[lg]\.)|"
+    r"\s(?-i:di(?:\s[A-Z][\w.']*){1,4}(?:\s(?:&|e)\sC\.)?))"
+)
+"""What a legal form may have behind it that is part of the name."""
+LEGAL_END = re.compile(LEGAL.pattern + BEHIND_FORM + r"?\W*$", re.IGNORECASE)
+LEGAL_START = re.compile(
+    r"^(?:SARL|S\.A\.R\.L\.|SAS|S\.A\.S\.|SASU|EURL|E\.U\.R\.L\.|SA|SCI|SELARL|SNC|SCP|SCOP|EARL|GAEC|UAB|SIA|OÜ|"
+    r"Stichting|Vereniging|Società|PT)\s+(?!au\s|del?\s)(?=\S{2})"
+)
+"""Legal forms that stand before the name."""
+TRADING = re.compile(
+    r"\s(?:t/as?|o/a|d/?b/?a|trading as|doing business as|handelend onder de naam|h\.?o\.?d\.?n\.?)\s", re.IGNORECASE
+)
+"""Between whoever it is by law and the name over the shop."""
+SELLER = re.compile(
     r"verkaufer|seller|vendor|supplier|\bfrom\b|fournisseur|emetteur|leverancier|fornitore|cedente|proveedor|"
     r"vendedor|service provider|"
-    r"sold by|remit to|rechnungssteller|absender|\bpayee\b|issued by|prestataire|saljare|leverantor|sprzedawca|"
-    r"auftragnehmer|pay to|"
-    r"kreditor|emisor|in favou?r of|issuer|vendeur|saelger|selger|myyja|fornecedor|prestador|dodavatel|furnizor"
+    r"sold by|remit(?:tance)? to|rechnungssteller|absender|\bpayee\b|issued by|prestataire|saljare|leverantor|"
+    r"sprzedawca|"
+    r"auftragnehmer|pay to|zahlbar an|payable a\b|pagabile a\b|©|copyright|operated by|provided by|"
+    r"trading (?:name|style) of|brand of|division of|marke der|marque d|marchio di|marca d|handelsnaam van|"
+    r"kreditor|emisor|in favou?r of|issuer|vendeur|saelger|selger|myyja|fornecedor|prestador|dodavatel|furnizor|"
+    r"leverandor|elado|szallito|prodavac|prodavatel|dobavitelj|izdavatelj|pardavejas|tiekejas|pardevejs|muuja"
 )
-HOLDER = Phrases(
-    r"kontoinhaber|account holder|titulaire|beneficiary|beneficiaire|account name|kontoname|begunstigter|tenaamstelling"
+HOLDER = re.compile(
+    r"kontoinhaber|account holder|titulaire|beneficiary|beneficiaire|account name|kontoname|begunstigter|"
+    r"tenaamstelling|"
+    r"zahlungsempfanger|betalningsmottagare|betalingsmottager|betalingsmottaker|maksun saaja|payable to|payments? to"
 )
-BUYER = Phrases(
-    r"bill(?:ed|ing)? ?(?:to|address|details)|invoice(?:d)? (?:to|address)|rechnung an|rechnungs(?:adresse|anschrift|"
-    r"empfanger)|(?<!ver)kaufer|"
-    r"leistungsempfanger|customer\b|\bclient\b|\bkunde\b|\bbuyer\b|sold to|adresse de facturation|factur\w* a\b|"
-    r"\bklant\b|\bcliente\b|"
-    r"destinatario|factuuradres|\battn\b|attention|guest name|\bfirma\b|recipient|\bempfanger\b|nabywca|kund\b|"
-    r"faktureras|cessionario|"
-    r"auftraggeber|acheteur|adresse du client|^an:?$|^to:?$|consignee|mottagare|asiakas|prepared for|bill-to|spett|"
+BUYER = re.compile(
+    r"bill(?:ed|ing)? ?(?:to|address|details)|\bbill\b.{2,24} to\b|invoice(?:d)? (?:to|address)|rechnung (?:an|fur)\b|"
+    r"rechnungs(?:adresse|anschrift|empfanger)|(?<!ver)kaufer|"
+    r"leistungsempfanger|customer\b|\bclient[es]?\b|\bkunde\b|\bbuyer\b|sold to|adresse de facturation|factur\w* a\b|"
+    r"\bklant\b|"
+    r"destinatario|factuuradres|guest(?: name)?\b|\bfirma\b|recipient|\bempfanger\b|nabywca|kund\b|"
+    r"faktureras|cessionario|\bpatient(?:in)?\b|responsible party|\bmandant(?:in)?\b|versicherungsnehmer|"
+    r"auftraggeber|acheteur|adresse du client|^an:?$|^to:?$|consignee|(?<!betalnings)mottagare|asiakas|prepared for|"
+    r"bill-to|"
+    r"spett|^doit\b|"
     r"destinataire|adressee? a\b|kopare|fakturerings?adress|fakturaadress|faktureres til|intestatari|facturar a|"
-    r"datos del cliente|laskutusosoite|ostaja|odberatel|zakaznik|cumparator|beneficiar\b|klantgegevens|\bt\.a\.v|"
-    r"faturar a|\bexmo|\breceiver|"
-    r"service (?:for|address)|(?:issued|charged|licensed) to|^(?:for|aan|pour|para):?$"
+    r"datos del cliente|\btitular\b|laskutusosoite|ostaja|maksaja|odberatel|objednatel|zakaznik|cumparator|"
+    r"beneficiar\b|"
+    r"klantgegevens|"
+    r"faturar a|\bexmo|\breceiver|zahlbar durch|payable par|pagabile da|zahlungspflichtig|betalningsavsandare|"
+    r"\bkober\b|\bkjoper\b|platnik|zamawiajacy|\bvevo\b|\bkupac\b|\bkupec\b|narucitelj|pirkejas|pircejs|\bostja\b|"
+    r"(?:issued|charged|licensed) to|^(?:for|aan|pour|para|til|till|pro|dla):?$|"
+    r"service (?:for|address)|account of"
 )
-REFERENCE = Phrases(
-    r"refer|nummer|number|\bnr\b|\bno\b|n°|executant|service\b(?! provider)|order|commande|bestell|konto\b|steuer|"
-    r"ust|tva|vat"
+GUEST = re.compile(r"consignee|guest|\bgast\b|patient|titular|mandant|ospite|huesped")
+"""Labels of who came or gets the goods: often the buyer, but not where a company stands beside."""
+REFERENCE = re.compile(
+    r"refer|nummer|number|\bnr\b|\bno\b|n°|executant|service\b(?! provider| for| address)|order|commande|bestell|"
+    r"konto\b(?! /)|steuer|"
+    r"\bust|umsatzst|tva|\bvat|\bcode\b|\bcod\b|codice|codigo|\brefs?\b|\bid\b|gstin|\bp\.?o\b|compte(?! de)|"
+    r"\baccount\b(?! holder| name| of)|\bpan\b|"
+    r"#|\bfee|care\b|portal|support|espace|atencion|dienst\b"
 )
-ADDRESS = Phrases(r"adress|address|anschrift|direccion|indirizzo")
+ADDRESS = re.compile(r"adress|address|anschrift|direccion|indirizzo")
 """A heading that names an address is about a party, whatever references it names besides."""
 ADDRESSED = re.compile(
-    r"\b(?:adresse|address|adres|anschrift|indirizzo|direccion|morada|local|merce|information|info|details|data|daten|angaben|d[ei]|of|the|a|til)\b|"
+    r"\b(?:adresse|address|adres|anschrift|indirizzo|direccion|morada|local|merce|information|info|details|data|"
+    r"daten|angaben|d[ei]|of|the|a|til)\b|"
     r"(?:adress?e?|anschrift)$"
 )
 """What the label of a party has besides whose address it is."""
-NUMBERED = Phrases(
+NUMBERED = re.compile(
     r"(?:#|\bn[ro°]\.?|n(?:umm|o)er|number|numero|\bid|\bcode)\W*$|^(?:code|codice|cod\.|n°|numero)\s|nr\.?$"
 )
 """What a label of a number begins or ends with, and a name does not."""
-REGISTERED = Phrases(
-    r"capital|siret|siren|\brcs\b|\bhr[ab]\b|handelsregister|amtsgericht|\bkvk\b|siege social|registered|"
-    r"company (?:no|number|reg)|"
-    r"geschaftsfuhr|steuernummer|ust-?id|vat (?:no|reg|id|number)|gstin|\bcin\b|p\.? ?iva|org\.? ?nr|\biban\b|"
-    r"\babn\b|\bn° tva"
+OWNED = (
+    r"capital|cap\. soc|\brcs\b|\br\.c\.s|\bhr[ab]\b|handelsregister|firmenbuch|amtsgericht|\bkvk\b|"
+    r"kamer van koophandel|"
+    r"siege social|sede legale|sede social|registro mercantil|registered (?:in|office)|registrar|trade register|"
+    r"company (?:no|number|reg)|geschaftsfuhr|directors?:|foretaksregist|\biban\b|bankgiro|plusgiro|sort code|\bkrs\b"
 )
-CONTACT_PERSON = Phrases(
-    r"ansprechpartner|contact|kontakt|bearbeiter|sachbearbeiter|interlocuteur|referente|our ref|ihr zeichen|payer|agent"
+REGISTERED = re.compile(
+    OWNED + r"|siret|siren|registered|"
+    r"steuernummer|ust-?id|vat (?:no|reg|id|number)|gstin|\bcin\b|p\.? ?iva|org\.? ?nr|"
+    r"\babn\b|\bn° tva|\brea\b|\bcvr\b|\bnip\b|y-tunnus|trading name of"
 )
-SHIP = Phrases(
+OWNER = re.compile(OWNED)
+"""What only those who write an invoice say about themselves; numbers for taxes are told of both."""
+CONTACT_PERSON = re.compile(
+    r"ansprechpartner|contact|kontakt|bearbeiter|sachbearbeiter|interlocuteur|referen(?:te|s|t)\b|referanse|(?:our|"
+    r"your) ref|"
+    r"ihr zeichen|unser zeichen|agent|representant|rappresentante|salesman|sales ?(?:person|rep)|account manager|"
+    r"driver|"
+    r"cashier|attorney|prepared by|served by|bediente|handled by|worker|passenger|technici|mechanic|kassierer|fahrer"
+)
+SHIP = re.compile(
     r"\bship(?:ped|ping)?(?: ?(?:to|address))?|"
-    r"liefer(?!ant|er)|livraison|deliver|warenempfanger|levering|afleveradres|zahlungsempfanger|steuerbevoll|"
+    r"liefer(?!ant|er)|abweichend|livraison|deliver|warenempfanger|levering|afleveradres|steuerbevoll|"
     r"consegna|"
     r"fiscal|entrega|destinazione|leverans|toimitus|odbiorca|\benvio\b"
 )
-TITLE = Phrases(
+TITLE = re.compile(
     r"rechnung|invoice|facture|factuur|fattura|factura|faktura|receipt|quittung|gutschrift|"
     r"credit (?:note|memo)|nota d[ei] credito|\bseite\W*\d|"
     r"\bpage\W*\d|"
     r"\bdate\b|datum|"
     r"original|copy|kopie|duplica|statement|\btotal|summary|sehr geehrte|dear |vielen dank|thank|bank\b|sparkasse|"
     r"iban|\bbic\b|description|"
-    r"\btax(?:able)?\b|\b(?:c|i|s)gst\b|payment|zahlung|uberweisung|lastschrift|virement|prelevement|lieferschein|visualisierung|lesbarmachung|stylesheet|www\.|http|@|reference|referenz|"
+    r"\btax(?:able)?\b|\b[cis]gst\b|payment|zahlung|uberweisung|lastschrift|virement|prelevement|lieferschein|"
+    r"visualisierung|lesbarmachung|stylesheet|www\.|http|@|reference|referenz|"
     r"details|amount|betrag|"
     r"number|nummer|\bnr\b|powered by|geschaftsfuhrer|amtsgericht|handelsregister|registered|office|steuernummer|"
     r"ust-id|bestellung|order|"
@@ -98,26 +152,52 @@ POSTCODE = re.compile(
     r"\b\d{3}\s\d{2}\s+[A-ZÅÄÖ]|\b\d{2}-\d{3}\s|\b\d{5}-\d{3}\b|"
     r"\b[A-Z]\d[A-Z]\s?\d[A-Z]\d\b|\b(?:NSW|VIC|QLD|TAS|WA|SA|ACT|NT)\s+\d{4}\b"
 )
-STREET = Phrases(
+STREET = re.compile(
     r"str\.|stra(?:ss|ß)e|street|\broad\b|\brue\b|avenue|\bvia\b|weg\b|platz|laan\b|straat|allee|\blane\b|\bdrive\b|"
     r"blvd|boulevard|gasse\b|"
     r"calle|\bave\b|ufer\b|\bsuite\b|\bfloor\b|gatan|vagen|vej\b|place\b|quai|chemin|\bweena|p\.?o\.? box|postfach|"
     r"ring\b|damm\b|hof\b|\bplot\b|"
+    r"(?:business|industrial|retail|technology|science|trade) park\b|gewerbepark|poligono|pol[ií]gono|pol\. ?ind|"
+    r"zone industrielle|"
+    r"^(?:unit|flat|apt|lot|level|shop|b[aâ]t|stand|bte)\b\.?\s\S{0,2}\d|^(?:postbus|avda|avd|c/)|"
     r"estate|\bsector\b|nagar|marg\b|building|tower|^[^\d]{3,30}\s\d{1,4}\s?[a-z]?$|^\d{1,5},?\s+\w+",
-    any_case=True,
+    re.IGNORECASE,
 )
-CONTACT = Phrases(
+CONTACT = re.compile(
     r"\btel|phone|\bfon\b|\bfax|e-?mail|@|www\.|https?:|ust-?id|vat\b|gstin|iban|hrb|kvk|siret|tva\b|btw\b|"
     r"steuernummer",
-    any_case=True,
+    re.IGNORECASE,
 )
-PERSON = re.compile(r"^(?:herrn?|frau|mr|mrs|ms|mme|m|monsieur|madame|dhr|mevr|sig)\.?$")
+REACHED = re.compile(r"\btel|phone|\bfon\b|\bfax|e-?mail|@|www\.|https?:")
+PERSON = re.compile(
+    r"^(?:herrn?|frau|eheleute|mr|mrs|ms|mme|m|monsieur|madame|dhr|mevr|de heer|mevrouw|sig|firma|fa)\.?$"
+)
+FORMAL = re.compile(
+    r"(?:M/s\.?|Messrs\.?|D\.(?=\s[^\W\d_]{3,}\s)|D\.?[ªº]\.?|D(?:oñ|ñ)a\.?|Don|Eheleute|Firma|Fa\.|Spett\.?(?:le|"
+    r"\.le)?(?:\s[Dd]itta)?|"
+    r"Exm[oa]s?\.?(?:\s\(?s?\)?\.?)?(?:\sSr[as]*\.?)?|OSOB\.)\s+(?=\S)"
+)
+"""Forms of address in front of a name that are no part of it."""
+CARE_OF = re.compile(
+    r"(?:c/o|attn|att[.:]|attention|a l'attention|z\.? ?hd|zu hd|zu handen|z\.? ?h\.? ?v|t\.? ?a\.? ?v|ter attentie|"
+    r"fao|f\.a\.o|"
+    r"for the attention|all'attenzione|alla c\.? ?a|c\.a\.|a la atencion|a/a\b|at\.te|v/|p\.a\.)(?:\b|\W)"
+)
+"""Begins the line with the person, the desk or the house that letters for a company go to."""
+NUMBERS_BEHIND = re.compile(
+    r",?\s+\(?(?=(?:abn|acn|vat|gst(?:in)?|tva|btw|kvk|n\.?i\.?f|c\.?i\.?f|p\.? ?iva|p\.?i\.|uid|ust|mwst|siret|"
+    r"siren|rcs|hr[ab]|(?-i:CIN|PAN|EIN|IČ)|"
+    r"nip|regon|i[cč]o|di[cč]|cvr|org\.? ?n(?:r|o)|reg\.? ?n|company n|co\. reg|tel|ph|phone|fax|mobile?|fein|tax id|"
+    r"crn|nzbn|oib|eik|cui|y-tunnus)\b[^a-z]{0,12}(?:n[ro°]\.?\W*|number\W*|id\W*)?[a-z]{0,4}[\s-]?\d)",
+    re.IGNORECASE,
+)
+"""Where the numbers of a company follow its name in one line."""
 LABELLED = re.compile(
     r"^(?:name|nom|firma|company(?: name)?|attn|att|attention|for|from|to|bill to|client|customer|kunde|buyer|seller|"
     r"vendor|supplier|"
     r"verkaufer|kaufer|guest name|kontoinhaber|account holder|payment received by|raison sociale|ragione sociale|"
     r"titulaire du compte|"
-    r"sold by|payee|bill to address)\s*[:.]\s*(?=\S)|^for\s+(?=[A-Z])",
+    r"sold by|payee|bill to address)\s*[:.]\s*(?=\S)|^for\s+(?=[A-Z])|^(?:issued|sold|provided|operated) by\s+(?=\S)",
     re.IGNORECASE,
 )
 SEPARATOR = re.compile(
@@ -144,22 +224,31 @@ FREE_MAIL = frozenset(
         "example",
     ]
 )
-HONORIFIC = re.compile(r"^(?:herrn?|frau|mr|mrs|ms|mme|mlle|m|monsieur|madame|dhr|mevr|sig|sig\.ra|familie|fam)\.? \w")
+HONORIFIC = re.compile(
+    r"^(?:herrn?|frau|eheleute|mr|mrs|ms|miss|mme|mlle|m|mm|monsieur|madame|dhr|mevr|mevrouw|de heer|sig|sig\.ra|sr|"
+    r"sra|familie|fam|"
+    r"pan|pani)\.? \w"
+)
 PREPOSITION = re.compile(r"^(?:for|from|to|an|von|by|pour|de|per|till|fran|van|aan|para|an die|to the)\W*$")
 PHONE = re.compile(r"^\W*\+?\d[\d\s()/.-]{6,}$")
 LISTED = re.compile(r",\s+(?!(?:inc|llc|ltd|limited|corp|lp|l\.p|gmbh|b\.?v|s\.?[alr]|plc|kg|ag|se)\b)", re.IGNORECASE)
 """Between the parts of an address in one line."""
-_SMALL = r"(?:and|und|of|de|la|le|les|von|van|der|den|du|des|et|en|y|e|di|del|the|og|och|fur|for|zu|zum|am|im|i)"
-PROSE = re.compile(rf"(?:(?:^|\s)(?!{_SMALL}\b)[a-zäöüß][\w./]*(?=\s|$).*){{2}}|\./\.")
+_SMALL = (
+    "and und of de la le les von van der den du des et en y e di del da do dos della the og och fur for zu zum am im i"
+)
+SMALL = frozenset([*_SMALL.split(), "vom", "voor", "pour", "a", "al", "w", "z"])
+"""Words in small letters that names have between others."""
+PROSE = re.compile(rf"(?:(?:^|\s)(?!(?:{'|'.join(sorted(SMALL))})\b)[a-zäöüß][\w./]*(?=\s|$).*){{2}}|\./\.")
 """Two words in small letters that names do not have."""
 WITHIN = re.compile(
     r"\b(?P<label>sold by|provided by|issued by|operated by|payable to|in favou?r of|t\.n\.v\.|zugunsten(?: von)?)\s+"
-    r"(?P<name>[A-ZÄÖÜ][^;:()]{2,50}?)(?=\.?$|\.\s|;|\(| and | und |, (?!Inc|LLC|Ltd|L\.?P))"
+    r"(?P<name>[A-ZÄÖÜ][^;:()]{2,50}?)"
+    r"(?=\.?$|\.\s(?!(?i:bhd|ltd|lda|z o)\b)|;|\(| and | und |, (?!Inc|LLC|Ltd|L\.?P))"
 )
 """A name inside a sentence that says whose it is."""
 ABBREVIATED = re.compile(r"\b(?:Inc|Ltd|Corp|Co|B\.V|N\.V|S\.A|S\.L|S\.r\.l|S\.p\.A|e\.K|e\.V)$")
 """Legal forms that end in a full stop of their own."""
-DEPARTMENT = Phrases(
+DEPARTMENT = re.compile(
     r"\b(?:team|department|dept|abteilung|accounts?|accounting|einkauf|buchhaltung|verwaltung|z\.? ?hd|c/o|attn|"
     r"zu handen|"
     r"comptabilite|administratie|finance)\b"
