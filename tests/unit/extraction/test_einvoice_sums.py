@@ -93,15 +93,15 @@ _DISCOUNT = "<ram:ApplicableTradePaymentDiscountTerms/>"
 @pytest.mark.parametrize(
     "terms",
     [
-        [("20260404", "first instalment", ""), ("20260604", "third", ""), ("20260504", "second", "")],
-        [("20260312", "2 %", _DISCOUNT), ("20260404", "net", ""), ("20260504", "rest", "")],
+        [("20260204", "first instalment", ""), ("20260304", "second", ""), ("20260404", "third", "")],
+        [("20260312", "2 %", _DISCOUNT), ("20260404", "net", "")],
         [("20260404", "net", ""), ("20260312", "2 %", _DISCOUNT)],
         [("20260404", "zahlbar bis 4. April, 2 % Skonto bis 12. März", "")],
         [("20260312", "3 %", _DISCOUNT), ("20260404", "2 %", _DISCOUNT)],
     ],
     ids=["instalments", "discount first", "discount last", "one for both", "discounts only"],
 )
-def test_an_invoice_is_due_on_the_first_day_that_is_not_marked_as_one_of_a_discount(
+def test_an_invoice_is_due_on_the_last_day_that_is_not_marked_as_one_of_a_discount(
     terms: list[tuple[str, str, str]],
 ) -> None:
     assert value(with_terms(*terms), "due_date") == "2026-04-04"

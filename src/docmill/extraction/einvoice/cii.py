@@ -84,14 +84,14 @@ def _date(node: "Element | None") -> str | None:
 
 
 def _due_date(settlement: "Element | None") -> str | None:
-    """The earliest day of terms that are not marked as a discount: of instalments, the first.
+    """The last day that is named without a discount: by then all of it is to be paid, the last instalment too.
 
     If all are with a discount, the last: the longer one may take, the less is given. A discount that only words tell
     is not known as one.
     """
     terms = [(term, day) for term in every(settlement, "SpecifiedTradePaymentTerms") if (day := _due(term))]
     plain = [day for term, day in terms if one(term, "ApplicableTradePaymentDiscountTerms") is None]
-    return min(plain) if plain else next((day for _, day in reversed(terms)), None)
+    return next(reversed(plain or [day for _, day in terms]), None)
 
 
 def _due(terms: "Element") -> str | None:
