@@ -30,9 +30,10 @@ from docmill.extraction.local.invoices.party_words import (
     SEPARATOR,
     SHIP,
     SMALL,
-    STREET,
     TITLE,
     WITHIN,
+    has_form,
+    in_address,
 )
 from docmill.extraction.local.invoices.running_names import names_in_text
 from docmill.extraction.local.invoices.sheet import Cell, Token
@@ -110,7 +111,7 @@ def _wrapped(paper: Paper, found: Sequence[Name]) -> list[Name]:
         if id(name.cell) in tails or letters(name.text)[:4] not in starts or name.prefix or len(name.tokens) > 6:
             continue
         for below in paper.sheet.below(name.cell, reach=0.9)[:1]:
-            if letters(name.text + below.text) in known and not LEGAL.search(name.text):
+            if letters(name.text + below.text) in known and not has_form(name.text):
                 wrapped.append(_joined(name, below, f"{name.text} {below.text}"))
     return wrapped
 
@@ -165,9 +166,9 @@ def _parts(paper: Paper, cell: Cell) -> Iterator[Name]:
                 text=" ".join(piece.split()),
                 tokens=tokens,
                 cell=cell,
-                sender_line=(len(pieces) > 1 and bool(POSTCODE.search(text) or STREET.search(text))) or spread,
+                sender_line=(len(pieces) > 1 and any(in_address(text))) or spread,
                 prefix=plain(prefix).strip() or formal,
-                inner=listed and (place > 0 or town) and not LEGAL.search(piece),
+                inner=listed and (place > 0 or town) and not has_form(piece),
             )
             yield name
             head, comma, rest = name.text.partition(", ")
@@ -186,7 +187,7 @@ def _bare(piece: str) -> tuple[str, str]:
     if "(" in text:
         text = _BRACKET.sub("", text)
     formal = FORMAL.match(text)
-    if formal and (formal[0][:2] != "D." or not LEGAL.search(text)):
+    if formal and (formal[0][:2] != "D." or not has_form(text)):
         return text[formal.end() :], plain(formal[0]).strip()
     return text, ""
 
@@ -241,7 +242,7 @@ def _is_name(text: str) -> bool:
     flat = plain(text)
     if COUNTRY.match(flat) or len(text.split()) > 9:
         return False
-    if LEGAL.search(text):
+    if has_form(text):
         return not _LINK.search(text)
     return not (_UNLIKE.search(text) or TITLE.search(flat) or POSTCODE.search(text))
 
@@ -269,7 +270,7 @@ def _goes_on(paper: Paper, name: Name, other: Cell, second: str) -> bool:
     """Whether the next line belongs to a name."""
     if PERSON.match(plain(name.text)):
         return True
-    if LEGAL.search(name.text) or _DIGIT.search(name.text):
+    if has_form(name.text) or _DIGIT.search(name.text):
         return False
     if LEGAL_END.search(second):
         # A person above the company that he or she works for is another name, and so is a brand above its own.

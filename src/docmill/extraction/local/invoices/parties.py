@@ -11,7 +11,6 @@ from docmill.extraction.local.invoices.paper import Option, Paper
 from docmill.extraction.local.invoices.party_labels import (
     ADDRESSED_BY,
     Marks,
-    in_address,
     labelled_otherwise,
     marks_of,
     roles_of,
@@ -21,7 +20,6 @@ from docmill.extraction.local.invoices.party_words import (
     CONTACT,
     FREE_MAIL,
     HONORIFIC,
-    LEGAL,
     LEGAL_END,
     LEGAL_START,
     NUMBERED,
@@ -31,9 +29,10 @@ from docmill.extraction.local.invoices.party_words import (
     PROSE,
     REACHED,
     REGISTERED,
-    STREET,
     TITLE,
     TRADING,
+    has_form,
+    in_address,
 )
 from docmill.extraction.local.invoices.priors import prior
 from docmill.extraction.local.invoices.sheet import Cell
@@ -94,7 +93,7 @@ def describe(paper: Paper, names: Sequence[Name]) -> list[tuple[Name, Mapping[st
         count = max(1, whole.count(key)) if len(key) >= 4 else 1
         features = {
             "legal_form": float(_is_legal(name.text)),
-            "legal_inside": float(bool(LEGAL.search(name.text))),
+            "legal_inside": float(has_form(name.text)),
             "seller_label": around["seller"],
             "holder_label": around["holder"],
             "buyer_label": around["buyer"],
@@ -111,16 +110,13 @@ def describe(paper: Paper, names: Sequence[Name]) -> list[tuple[Name, Mapping[st
             "domain": max((_alike(root, key) for root in roots), default=0.0),
             "title": float(bool(TITLE.search(flat))),
             "digits": float(any(char.isdigit() for char in name.text) and not _is_legal(name.text)),
-            "sentence": float(len(name.text.split()) > 5 and name.lines == 1 and not LEGAL.search(name.text)),
+            "sentence": float(len(name.text.split()) > 5 and name.lines == 1 and not has_form(name.text)),
             "lower": float(name.text[:1].islower() and "." not in name.text),
             "address": float(
                 bool(POSTCODE.match(name.text))
                 or name.inner
-                or bool(around["over_postcode"] and not LEGAL.search(name.text))
-                or (
-                    bool(POSTCODE.search(name.text) or STREET.search(name.text) or key in towns)
-                    and not LEGAL.search(name.text)
-                )
+                or bool(around["over_postcode"] and not has_form(name.text))
+                or (bool(any(in_address(name.text)) or key in towns) and not has_form(name.text))
             ),
             "person": float(bool(PERSON.match(flat))),
             "two_lines": float(name.lines == 2),
@@ -177,6 +173,7 @@ def describe(paper: Paper, names: Sequence[Name]) -> list[tuple[Name, Mapping[st
     return list(found)
 
 
+@lru_cache(maxsize=4096)
 def _is_legal(text: str) -> bool:
     """Whether a name says what it is by law."""
     return bool(LEGAL_END.search(text) or LEGAL_START.search(text) or TRADING.search(text))
@@ -231,10 +228,10 @@ def _around(paper: Paper, name: Name, marks: Marks) -> dict[str, float]:
         found["under_sender"] = 1.0
     close = bool(over) and (cell.top - over[0].bottom) < 0.8 * cell.height and abs(over[0].left - cell.left) < 0.02
     found["block_start"] = float(not close or _is_sender(over[0], paper) or is_label(over[0].plain.strip(" :")))
-    found["after_company"] = float(close and not found["block_start"] and bool(LEGAL.search(over[0].text)))
-    if over and (cell.top - over[0].bottom) < 0.8 * cell.height and not LEGAL.search(name.text):
+    found["after_company"] = float(close and not found["block_start"] and has_form(over[0].text))
+    if over and (cell.top - over[0].bottom) < 0.8 * cell.height and not has_form(name.text):
         found["after_address"] = float(any(in_address(over[0].text)) and not _is_sender(over[0], paper))
-    if not LEGAL.search(name.text):
+    if not has_form(name.text):
         found["other_label"] = float(labelled_otherwise(paper, name, over, marks))
     below = [other for other in paper.sheet.below(cell, reach=8.0) if _aligned(other, cell)]
     found["over_value"] = float(bool(below) and _over_value(paper, cell, below[0]))
@@ -263,7 +260,7 @@ def _around(paper: Paper, name: Name, marks: Marks) -> dict[str, float]:
     if below and below[0].top - cell.bottom < 0.9 * cell.height:
         found["over_postcode"] = float(bool(_POSTCODE_ALONE.fullmatch(below[0].text)))
         company = bool(LEGAL_END.search(below[0].text)) and len(below[0].tokens) > 2
-        found["over_company"] = float(company and not LEGAL.search(name.text) and 2 <= len(name.text.split()) <= 3)
+        found["over_company"] = float(company and not has_form(name.text) and 2 <= len(name.text.split()) <= 3)
     if name.prefix == "for" and cell.depth > 0.5:
         found["signature"] = 1.0
     if found["signature"]:
@@ -283,7 +280,7 @@ def _aligned(one: Cell, other: Cell) -> bool:
 def _over_value(paper: Paper, cell: Cell, below: Cell) -> bool:
     """Whether a cell is the label of what stands right beneath it: a date, or one word with a digit."""
     near = below.top - cell.bottom < 0.9 * max(cell.height, paper.sheet.height) and abs(below.left - cell.left) < 0.005
-    if not near or LEGAL.search(cell.text):
+    if not near or has_form(cell.text):
         return False
     (only, *more) = below.tokens
     return (not more and any(map(str.isdigit, only.text))) or id(below) in paper.dates_of
@@ -292,7 +289,7 @@ def _over_value(paper: Paper, cell: Cell, below: Cell) -> bool:
 @lru_cache(maxsize=4096)
 def _town(text: str) -> str:
     """The letters of a line that is nothing but a town and its postcode, such as `New Delhi - 110001`."""
-    if not in_address(text)[0] or LEGAL.search(text):
+    if not in_address(text)[0] or has_form(text):
         return ""
     words = re.findall(r"[^\W\d_]{2,}", text)
     return letters(" ".join(words)) if 1 <= len(words) <= 3 else ""

@@ -14,11 +14,10 @@ from docmill.extraction.local.invoices.party_words import (
     CONTACT_PERSON,
     GUEST,
     HOLDER,
-    POSTCODE,
     REFERENCE,
     SELLER,
     SHIP,
-    STREET,
+    in_address,
 )
 from docmill.extraction.local.invoices.printed_forms import heads_in, keys_in
 from docmill.extraction.local.invoices.sheet import Cell
@@ -109,12 +108,6 @@ def role_of(text: str) -> str | None:
         if (seen := pattern.search(text)) and (role != "contact_label" or len(text) < 26 or not seen.start()):
             return role
     return None
-
-
-@lru_cache(maxsize=4096)
-def in_address(text: str) -> tuple[bool, bool]:
-    """Whether a line holds the town of an address, and whether it holds the street."""
-    return bool(POSTCODE.search(text)), bool(STREET.search(text))
 
 
 def _labels(paper: Paper, name: Name, over: Sequence[Cell], marks: Marks) -> Iterator[tuple[str, float]]:

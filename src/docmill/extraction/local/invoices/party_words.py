@@ -1,6 +1,7 @@
 """Words around the names of sellers and buyers: legal forms, labels, addresses; compared with plain text."""
 
 import re
+from functools import lru_cache
 
 _FORMS = (
     # German, Austrian, Swiss.
@@ -253,3 +254,15 @@ DEPARTMENT = re.compile(
     r"zu handen|"
     r"comptabilite|administratie|finance)\b"
 )
+
+
+@lru_cache(maxsize=4096)
+def has_form(text: str) -> bool:
+    """Whether a text holds a legal form. Asked of the same names and lines many times over."""
+    return LEGAL.search(text) is not None
+
+
+@lru_cache(maxsize=4096)
+def in_address(text: str) -> tuple[bool, bool]:
+    """Whether a line holds the town of an address, and whether it holds the street."""
+    return POSTCODE.search(text) is not None, STREET.search(text) is not None

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from docmill.extraction.local.invoices.paper import Paper
-from docmill.extraction.local.invoices.party_words import LEGAL, POSTCODE, STREET
+from docmill.extraction.local.invoices.party_words import has_form, in_address
 from docmill.extraction.local.invoices.sheet import Cell
 
 _SAME = 0.006
@@ -57,7 +57,7 @@ def _pairs(paper: Paper) -> Iterator[tuple[Cell, Cell]]:
 
 
 def _may_label(cell: Cell) -> bool:
-    return len(cell.tokens) <= 5 and ":" not in cell.text.rstrip(" :") and not LEGAL.search(cell.text)
+    return len(cell.tokens) <= 5 and ":" not in cell.text.rstrip(" :") and not has_form(cell.text)
 
 
 def _under(cell: Cell, below: tuple[Cell, ...]) -> Cell | None:
@@ -81,4 +81,4 @@ def _is_value(paper: Paper, cell: Cell) -> bool:
 
 
 def _in_address(cell: Cell) -> bool:
-    return bool(POSTCODE.search(cell.text) or STREET.search(cell.text))
+    return any(in_address(cell.text))
