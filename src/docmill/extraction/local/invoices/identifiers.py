@@ -26,7 +26,7 @@ def options(paper: Paper, items: Items) -> list[Option]:
     """
     places = list(_places(paper))
     counts = Counter(place.value for place in places)
-    sold = {row for item in items.items for row in item.rows} if items.adds_up else set()
+    sold = {row for item in items.items for row in item.rows} - items.shared if items.adds_up else set()
     found = []
     for cell, start, end, tokens, value, head in places:
         if cell.row in sold:
