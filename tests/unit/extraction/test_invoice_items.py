@@ -181,3 +181,23 @@ Pieces   Description                 Weight      Rate     Charges
 
     assert _amounts(page) == ["600.00", "60.00", "40.00", "-200.00"]
     assert extract(typed_reading(_HEAD + page), "invoice").fields["total"].value == "500.00"
+
+
+def test_a_number_in_a_box_beside_items_without_a_heading_is_still_the_invoices() -> None:
+    page = """
+Nordlicht Handel GmbH              Kite and Sons Ltd
+Hafenstrasse 4, 20457 Hamburg      12 Harbour Lane, Whitby YO21 3PU
+
+Issued              Charges of this invoice
+04.03.2026          Usage of 200 units                400.00
+Invoice number
+NH1130558217        Service                            50.00
+Your contact        Waste                              30.00
+                    Charges before VAT                480.00
+                    VAT 20 %                           96.00
+                    Total                             576.00
+"""
+    found = extract(typed_reading(page), "invoice")
+
+    assert len(found.rows["line_items"]) == 3
+    assert found.fields["invoice_number"].value == "NH1130558217"

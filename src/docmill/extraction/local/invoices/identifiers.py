@@ -60,7 +60,7 @@ def options(paper: Paper, items: Items) -> list[Option]:
 
     Rows are known to be such when their amounts make a printed sum; a long invoice has hundreds of words in them.
     """
-    sold = {row for item in items.items for row in item.rows} if items.adds_up else set()
+    sold = {row for item in items.items for row in item.rows} - items.shared if items.adds_up else set()
     places = list(_places(paper, sold))
     counts = Counter(place.value for place in places)
     found = []

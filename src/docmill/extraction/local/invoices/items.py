@@ -49,6 +49,8 @@ class Items:
     headed: bool = False
     headings: frozenset[int] = frozenset()
     """Rows that are headings of tables."""
+    shared: frozenset[int] = frozenset()
+    """Rows of items in which something else stands before them: a box beside the items."""
 
 
 def items_in(paper: Paper) -> Items:
@@ -342,9 +344,11 @@ def _bare(paper: Paper, sums: set[Decimal]) -> Items:
     """Rows of words and an amount above the first sum, without a heading."""
     if lines := lines_of(paper, sums):
         kept = [
-            Item(rows=[row], values={"amount": amount}, words=[(cell.page, cell.tokens)]) for row, amount, cell in lines
+            Item(rows=[row], values={"amount": money}, words=[(cell.page, cell.tokens)]) for row, money, cell in lines
         ]
-        return Items(items=tuple(kept), rows=frozenset(row for row, _, _ in lines), adds_up=True)
+        rows = frozenset(row for row, _, _ in lines)
+        shared = frozenset(row for row, _, cell in lines if paper.sheet.rows[row][0] is not cell)
+        return Items(items=tuple(kept), rows=rows - shared, adds_up=True, shared=shared)
     found: list[Item] = []
     edge: float | None = None
     for number, row in enumerate(paper.sheet.rows):
