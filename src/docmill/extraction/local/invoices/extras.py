@@ -98,7 +98,7 @@ def _beneath(paper: Paper, name: Option, other: Option | None) -> FieldValue | N
         if abs(below.left - name.tokens[0].left) > 0.02 or len(lines) >= _LINES:
             continue
         gap = (below.top - (lines[-1] if lines else cell).bottom) / cell.height
-        if CONTACT.search(below.plain) or ":" in below.text or PHONE.search(below.text):
+        if CONTACT.within(below.plain) or ":" in below.text or PHONE.search(below.text):
             break
         if gap >= _near(lines, below, cell):
             break
@@ -120,7 +120,7 @@ def _near(lines: Sequence[Cell], below: Cell, cell: Cell) -> float:
     if any(POSTCODE.search(line.text) for line in lines):
         spaces = [(second.top - first.bottom) / cell.height for first, second in pairwise([cell, *lines])]
         return min(1.6, 0.6 + max(0.0, min(spaces)))
-    apart = bool(lines) and STREET.search(lines[-1].text) and bool(POSTCODE.search(below.text))
+    apart = bool(lines) and STREET.within(lines[-1].text) and bool(POSTCODE.search(below.text))
     return 3.0 if apart else 1.6
 
 
@@ -132,7 +132,7 @@ def _beside(paper: Paper, name: Option) -> FieldValue | None:
     text = "  ".join(other.text for other in row)
     behind = text[text.find(name.tokens[-1].text) + len(name.tokens[-1].text) :]
     pieces = [piece.strip(" ,") for piece in re.split(r"\s*[•·●|∙]\s*|\s+[–—-]\s+|,\s+|\s{2,}", behind)]
-    kept = [piece for piece in pieces if piece and not CONTACT.search(plain(piece))][:3]
+    kept = [piece for piece in pieces if piece and not CONTACT.within(plain(piece))][:3]
     if not any(POSTCODE.search(f" {piece}") for piece in kept):
         return None
     return _address([cell], ", ".join(kept))
@@ -157,12 +157,12 @@ def _whole(text: str) -> bool:
     abroad = len(parts) > 2 and COUNTRY.match(plain(parts[-1].strip()))
     # Without the postcode: `20095 Hamburg` begins with a number, too.
     rest = [POSTCODE.sub("", part).strip() for part in parts]
-    street = any(STREET.search(part) or any(map(str.isdigit, part)) for part in rest)
+    street = any(STREET.within(part) or any(map(str.isdigit, part)) for part in rest)
     return street and bool(abroad or any(map(POSTCODE.search, parts)))
 
 
 def _of_address(text: str) -> bool:
-    return bool(POSTCODE.search(text) or STREET.search(text) or re.match(r"\d{1,5}\w?[, ]", text))
+    return bool(POSTCODE.search(text) or STREET.within(text) or re.match(r"\d{1,5}\w?[, ]", text))
 
 
 def parts(money: Sequence[Money], items: Items, sums: Sums) -> dict[str, FieldValue]:

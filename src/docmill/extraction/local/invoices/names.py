@@ -244,7 +244,7 @@ def _is_name(text: str) -> bool:
         return False
     if has_form(text):
         return not _LINK.search(text)
-    return not (_UNLIKE.search(text) or TITLE.search(flat) or POSTCODE.search(text))
+    return not (_UNLIKE.search(text) or TITLE.within(flat) or POSTCODE.search(text))
 
 
 def _two_lines(paper: Paper, name: Name) -> Name | None:
@@ -255,7 +255,7 @@ def _two_lines(paper: Paper, name: Name) -> Name | None:
     other = below[0]
     first, second = plain(name.text), other.text.strip(_EDGES)
     labelled = name.prefix or name.cell.text.rstrip().endswith(":")
-    if labelled or is_label(first) or PREPOSITION.match(first) or DEPARTMENT.search(first):
+    if labelled or is_label(first) or PREPOSITION.match(first) or DEPARTMENT.within(first):
         return None
     if not _is_name(second) or _DIGIT.search(second) or ":" in second or CARE_OF.match(plain(second)):
         return None

@@ -108,7 +108,7 @@ def describe(paper: Paper, names: Sequence[Name]) -> list[tuple[Name, Mapping[st
             "large_type": min(cell.height / size, 2.5) - 1.0,
             "repeats": min(count - 1, 3) / 1.5,
             "domain": max((_alike(root, key) for root in roots), default=0.0),
-            "title": float(bool(TITLE.search(flat))),
+            "title": float(TITLE.within(flat)),
             "digits": float(any(char.isdigit() for char in name.text) and not _is_legal(name.text)),
             "sentence": float(len(name.text.split()) > 5 and name.lines == 1 and not has_form(name.text)),
             "lower": float(name.text[:1].islower() and "." not in name.text),
@@ -131,7 +131,7 @@ def describe(paper: Paper, names: Sequence[Name]) -> list[tuple[Name, Mapping[st
                 or id(cell) in marks.heads
                 or id(cell) in marks.keys
                 or is_form(flat)
-                or NUMBERED.search(flat) is not None
+                or NUMBERED.within(flat)
                 or (is_label(flat) and max(around["buyer"], around["seller"], around["ship"]) < 0.8)
             ),
             "block_start": around["block_start"],
@@ -299,9 +299,9 @@ def _town(text: str) -> str:
 def _in_company(text: str) -> tuple[bool, bool, bool, bool]:
     """What a plain line says: how to reach somebody or by which number, how a company is registered, what only the
     seller says of itself, and how to reach somebody."""
-    registered = bool(REGISTERED.search(text))
-    contact = bool(CONTACT.search(text))
-    return contact, registered, registered and bool(OWNER.search(text)), contact and bool(REACHED.search(text))
+    registered = REGISTERED.within(text)
+    contact = CONTACT.within(text)
+    return contact, registered, registered and OWNER.within(text), contact and REACHED.within(text)
 
 
 def _is_sender(cell: Cell, paper: Paper) -> bool:

@@ -79,7 +79,7 @@ def roles_of(paper: Paper, name: Name, over: Sequence[Cell], marks: Marks) -> di
         if role == "buyer" and name.cell.depth > _SLIP and text.strip(" :") in _TO:
             # On the slip at the foot of the page the payment is addressed, not the invoice.
             role = "seller"
-        if role == "buyer" and GUEST.search(text):
+        if role == "buyer" and GUEST.within(text):
             weight *= 0.5
         if role is None or (role == "contact_label" and near < 1.0):
             continue
@@ -100,7 +100,7 @@ def labelled_otherwise(paper: Paper, name: Name, over: Sequence[Cell], marks: Ma
 @lru_cache(maxsize=4096)
 def role_of(text: str) -> str | None:
     """What a label says about the name beside it."""
-    if len(text) > 45 or (REFERENCE.search(text) and not ADDRESS.search(text)):
+    if len(text) > 45 or (REFERENCE.within(text) and not ADDRESS.within(text)):
         return None
     if text.strip(" :.") in _NAMED:
         return "name"

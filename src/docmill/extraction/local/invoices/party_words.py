@@ -3,6 +3,8 @@
 import re
 from functools import lru_cache
 
+from docmill.extraction.phrases import Phrases
+
 _FORMS = (
     # German, Austrian, Swiss.
     r"gmbh|ggmbh|mbh|ges\.?\s?m\.?\s?b\.?\s?h|gesmbh|ag|a\.?\s?g\.?|kg|kgaa|ohg|gbr|egbr|e\.?\s?k\.?|ug|se|e\.?\s?v\.?|"
@@ -77,16 +79,16 @@ BUYER = re.compile(
     r"(?:issued|charged|licensed) to|^(?:for|aan|pour|para|til|till|pro|dla):?$|"
     r"service (?:for|address)|account of"
 )
-GUEST = re.compile(r"consignee|guest|\bgast\b|patient|titular|mandant|ospite|huesped")
+GUEST = Phrases(r"consignee|guest|\bgast\b|patient|titular|mandant|ospite|huesped")
 """Labels of who came or gets the goods: often the buyer, but not where a company stands beside."""
-REFERENCE = re.compile(
+REFERENCE = Phrases(
     r"refer|nummer|number|\bnr\b|\bno\b|n°|executant|service\b(?! provider| for| address)|order|commande|bestell|"
     r"konto\b(?! /)|steuer|"
     r"\bust|umsatzst|tva|\bvat|\bcode\b|\bcod\b|codice|codigo|\brefs?\b|\bid\b|gstin|\bp\.?o\b|compte(?! de)|"
     r"\baccount\b(?! holder| name| of)|\bpan\b|"
     r"#|\bfee|care\b|portal|support|espace|atencion|dienst\b"
 )
-ADDRESS = re.compile(r"adress|address|anschrift|direccion|indirizzo")
+ADDRESS = Phrases(r"adress|address|anschrift|direccion|indirizzo")
 """A heading that names an address is about a party, whatever references it names besides."""
 ADDRESSED = re.compile(
     r"\b(?:adresse|address|adres|anschrift|indirizzo|direccion|morada|local|merce|information|info|details|data|"
@@ -94,7 +96,7 @@ ADDRESSED = re.compile(
     r"(?:adress?e?|anschrift)$"
 )
 """What the label of a party has besides whose address it is."""
-NUMBERED = re.compile(
+NUMBERED = Phrases(
     r"(?:#|\bn[ro°]\.?|n(?:umm|o)er|number|numero|\bid|\bcode)\W*$|^(?:code|codice|cod\.|n°|numero)\s|nr\.?$"
 )
 """What a label of a number begins or ends with, and a name does not."""
@@ -104,12 +106,12 @@ OWNED = (
     r"siege social|sede legale|sede social|registro mercantil|registered (?:in|office)|registrar|trade register|"
     r"company (?:no|number|reg)|geschaftsfuhr|directors?:|foretaksregist|\biban\b|bankgiro|plusgiro|sort code|\bkrs\b"
 )
-REGISTERED = re.compile(
+REGISTERED = Phrases(
     OWNED + r"|siret|siren|registered|"
     r"steuernummer|ust-?id|vat (?:no|reg|id|number)|gstin|\bcin\b|p\.? ?iva|org\.? ?nr|"
     r"\babn\b|\bn° tva|\brea\b|\bcvr\b|\bnip\b|y-tunnus|trading name of"
 )
-OWNER = re.compile(OWNED)
+OWNER = Phrases(OWNED)
 """What only those who write an invoice say about themselves; numbers for taxes are told of both."""
 CONTACT_PERSON = re.compile(
     r"ansprechpartner|contact|kontakt|bearbeiter|sachbearbeiter|interlocuteur|referen(?:te|s|t)\b|referanse|(?:our|"
@@ -124,7 +126,7 @@ SHIP = re.compile(
     r"consegna|"
     r"fiscal|entrega|destinazione|leverans|toimitus|odbiorca|\benvio\b"
 )
-TITLE = re.compile(
+TITLE = Phrases(
     r"rechnung|invoice|facture|factuur|fattura|factura|faktura|receipt|quittung|gutschrift|"
     r"credit (?:note|memo)|nota d[ei] credito|\bseite\W*\d|"
     r"\bpage\W*\d|"
@@ -153,7 +155,7 @@ POSTCODE = re.compile(
     r"\b\d{3}\s\d{2}\s+[A-ZÅÄÖ]|\b\d{2}-\d{3}\s|\b\d{5}-\d{3}\b|"
     r"\b[A-Z]\d[A-Z]\s?\d[A-Z]\d\b|\b(?:NSW|VIC|QLD|TAS|WA|SA|ACT|NT)\s+\d{4}\b"
 )
-STREET = re.compile(
+STREET = Phrases(
     r"str\.|stra(?:ss|ß)e|street|\broad\b|\brue\b|avenue|\bvia\b|weg\b|platz|laan\b|straat|allee|\blane\b|\bdrive\b|"
     r"blvd|boulevard|gasse\b|"
     r"calle|\bave\b|ufer\b|\bsuite\b|\bfloor\b|gatan|vagen|vej\b|place\b|quai|chemin|\bweena|p\.?o\.? box|postfach|"
@@ -162,14 +164,14 @@ STREET = re.compile(
     r"zone industrielle|"
     r"^(?:unit|flat|apt|lot|level|shop|b[aâ]t|stand|bte)\b\.?\s\S{0,2}\d|^(?:postbus|avda|avd|c/)|"
     r"estate|\bsector\b|nagar|marg\b|building|tower|^[^\d]{3,30}\s\d{1,4}\s?[a-z]?$|^\d{1,5},?\s+\w+",
-    re.IGNORECASE,
+    any_case=True,
 )
-CONTACT = re.compile(
+CONTACT = Phrases(
     r"\btel|phone|\bfon\b|\bfax|e-?mail|@|www\.|https?:|ust-?id|vat\b|gstin|iban|hrb|kvk|siret|tva\b|btw\b|"
     r"steuernummer",
-    re.IGNORECASE,
+    any_case=True,
 )
-REACHED = re.compile(r"\btel|phone|\bfon\b|\bfax|e-?mail|@|www\.|https?:")
+REACHED = Phrases(r"\btel|phone|\bfon\b|\bfax|e-?mail|@|www\.|https?:")
 PERSON = re.compile(
     r"^(?:herrn?|frau|eheleute|mr|mrs|ms|mme|m|monsieur|madame|dhr|mevr|de heer|mevrouw|sig|firma|fa)\.?$"
 )
@@ -249,7 +251,7 @@ WITHIN = re.compile(
 """A name inside a sentence that says whose it is."""
 ABBREVIATED = re.compile(r"\b(?:Inc|Ltd|Corp|Co|B\.V|N\.V|S\.A|S\.L|S\.r\.l|S\.p\.A|e\.K|e\.V)$")
 """Legal forms that end in a full stop of their own."""
-DEPARTMENT = re.compile(
+DEPARTMENT = Phrases(
     r"\b(?:team|department|dept|abteilung|accounts?|accounting|einkauf|buchhaltung|verwaltung|z\.? ?hd|c/o|attn|"
     r"zu handen|"
     r"comptabilite|administratie|finance)\b"
@@ -265,4 +267,4 @@ def has_form(text: str) -> bool:
 @lru_cache(maxsize=4096)
 def in_address(text: str) -> tuple[bool, bool]:
     """Whether a line holds the town of an address, and whether it holds the street."""
-    return POSTCODE.search(text) is not None, STREET.search(text) is not None
+    return POSTCODE.search(text) is not None, STREET.within(text)
