@@ -66,3 +66,14 @@ def test_parts_of_numbers_and_rooms_are_no_money(text: str) -> None:
 
 def test_a_code_behind_a_word_and_a_dash_is_one() -> None:
     assert [found.code for found in find_currencies("Betrag-EUR Rm 12.50 RM 7")] == ["EUR", "MYR", "MYR"]
+
+
+@pytest.mark.parametrize(
+    "line", ["Hose, 27 ft, and cord, 50 ft", "Gross weight 18,420 KGS", "LTL freight", "Bolt Pte. Ltd."]
+)
+def test_feet_kilograms_and_money_of_the_past_are_no_currency_beside_another(line: str) -> None:
+    assert currency(line, "All amounts in USD") == "USD"
+
+
+def test_forints_are_forints_where_nothing_else_is_named() -> None:
+    assert currency(sign="Ft ") == "HUF"

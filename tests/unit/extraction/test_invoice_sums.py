@@ -157,3 +157,18 @@ def test_what_was_paid_of_an_earlier_bill_is_not_taken_off(label: str) -> None:
 """
 
     assert _sums(page) == ("400.00", "80.00", "480.00", "480.00")
+
+
+@pytest.mark.parametrize("account", ["account BE55 7370 1551 8077", "sort code 20-55-41, account 73019955"])
+def test_groups_of_an_account_are_not_what_is_to_be_paid(account: str) -> None:
+    page = (
+        _GOODS
+        + f"""
+Net amount                                 400.00
+VAT 5 %                                     20.00
+Total                                      420.00
+
+Please pay to {account}
+"""
+    )
+    assert _sums(page) == ("400.00", "20.00", "420.00", "420.00")

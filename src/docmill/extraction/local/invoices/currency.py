@@ -16,6 +16,10 @@ _COUNTRIES = {
     "BG": "BGN",
 }  # fmt: skip
 _BOOKED = re.compile(r"buch|umsatzsteuerbuchung|tax currency|umrechnung|exchange|kurs\b")
+_UNITS = frozenset({"ft", "FT", "kgs", "KGS", "Kgs"})
+"""Feet and kilograms, which are also forint and som."""
+_BYGONE = frozenset(re.findall("...", "ATSBEFCYPDEMEEKESPFIMFRFGRDHRKIEPITLLTLLUFLVLMTLNLGPTEROLSITSKKTRL"))
+"""Money of the past. Their letters mean other things today: `Pte. Ltd.`, freight that is `LTL`."""
 
 
 def options(paper: Paper) -> list[Option]:
@@ -28,6 +32,8 @@ def options(paper: Paper) -> list[Option]:
     told: dict[str, str | None] = {}
     money = {id(number.cell): number for number in paper.numbers if number.money}
     everything = list(_found(paper))
+    if telling := [(cell, found) for cell, found in everything if not _means_else(cell, found)]:
+        everything = telling
     strong = Counter(found.code for cell, found in everything if not (found.weak or _BOOKED.search(cell.plain)))
     for cell, found in everything:
         left = " ".join(other.plain for other in paper.sheet.before(cell)[:1])
@@ -90,6 +96,11 @@ def _found(paper: Paper) -> Iterator[tuple[Cell, CurrencyFound]]:
         if rand:
             for sign in RAND.finditer(cell.text):
                 yield cell, CurrencyFound(sign.start(), sign.start() + 1, "ZAR", weak=True)
+
+
+def _means_else(cell: Cell, found: CurrencyFound) -> bool:
+    """Whether what is written like a currency is more likely something else, if the page names another."""
+    return found.code in _BYGONE or cell.text[found.start : found.end] in _UNITS
 
 
 def by_country(paper: Paper) -> str | None:

@@ -20,6 +20,10 @@ _TIME = re.compile(
 )
 """What follows a number that is no amount: `pay within 45 days`."""
 
+_GROUP_BEFORE = re.compile(r"\d[ ./-]?$")
+_GROUP_BEHIND = re.compile(r"[ ./-]?\d")
+"""Digits at a number make it a group of a longer one: of an account, a sort code, a telephone."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Money:
@@ -43,7 +47,7 @@ def money_in(paper: Paper, items: Items) -> list[Money]:
         means = meanings(AMOUNT_LABELS, labels)
         named = max([means.get(meaning, 0.0) for meaning in MEANING.values()]) if means else 0.0
         called = named >= 0.7 and number.decimals in (0, 1) and abs(number.value) < 10**7
-        if number.money or (called and not _counts(paper, number)):
+        if number.money or (called and not _counts(paper, number) and not _is_group(number)):
             inside = number.cell.row in items.rows and not (named >= 0.9 and number.cell.row not in _item_rows(items))
             found.append(Money(number=number, means=means, in_items=inside))
     return found
@@ -53,6 +57,12 @@ def _counts(paper: Paper, number: Number) -> bool:
     """Whether an amount follows a number in its row: `Total  12 pieces  530.16`."""
     row = paper.sheet.rows[number.cell.row]
     return any(cell.left > number.cell.left and paper.is_money(cell) for cell in row)
+
+
+def _is_group(number: Number) -> bool:
+    """Whether a number is part of a longer one: `please pay to BE55 7370 1551 8077`."""
+    text = number.cell.text
+    return bool(_GROUP_BEFORE.search(text[: number.start]) or _GROUP_BEHIND.match(text[number.end :]))
 
 
 def _item_rows(items: Items) -> set[int]:
