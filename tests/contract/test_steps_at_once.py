@@ -1,18 +1,20 @@
 """A step whose result follows from what its job holds ends in the transaction that makes it ready."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import orjson
 import pytest
 
 from docmill.engine.at_once import StepsAtOnce
-from docmill.engine.batch import Batch, Outcome, Report, StepRun
+from docmill.engine.batch import Batch, NewBatch, Outcome, Report, StepRun
 from docmill.engine.context import Context
 from docmill.engine.events import Completed, Failed
 from docmill.engine.known import KnownJobs
 from docmill.engine.pools import PoolSettings, Slots
 from docmill.engine.store import Store
+from docmill.model.ids import DEFAULT_ORG, new_id
 from docmill.model.tokens import Tokens
 from docmill.plugin import Issue, PluginInvalid, Registry, StepContext, StepType, declared, step
 from docmill.testing.samples import Draft, make_plan
@@ -68,6 +70,19 @@ def test_the_job_may_come_to_its_end_with_it(world: World) -> None:
     run = begun(world, Draft(key="b", group=2))
     outcome = reported(world, run, at_once(total))
     assert (outcome.started, outcome.finished) == ((), (run.job.id,))
+
+
+def test_a_job_that_ends_with_it_makes_room_for_the_next_of_its_batch(world: World) -> None:
+    plan = make_plan([Draft(key="a")], finish=Draft(key="finish"))
+    batch = NewBatch(id=new_id(), org_id=DEFAULT_ORG, max_active=1)
+    jobs = [replace(world.new_job(plan), batch_id=batch.id) for _ in range(2)]
+    world.commit(Batch(batches=[batch], submissions=jobs))
+    run = world.claim_one()
+    outcome = reported(world, run, at_once(total))
+    assert outcome.finished == (run.job.id,)
+    (next_run,) = outcome.started
+    assert (next_run.step.step_key, next_run.job.id != run.job.id) == ("a", True)
+    assert reported(world, next_run, at_once(total)).finished == (next_run.job.id,)
 
 
 def test_its_condition_is_looked_at_before(world: World) -> None:

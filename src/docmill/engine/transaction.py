@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Protocol
 
 from docmill.engine.answering import answer, nobody_asked
-from docmill.engine.batch import Batch, NewJob, Outcome, Part, QueueClaim, Report, StepRun
+from docmill.engine.batch import AtOnce, Batch, NewJob, Outcome, Part, QueueClaim, Report, StepRun
 from docmill.engine.events import Claimed, Suspended
 from docmill.engine.failpoints import failpoint
 from docmill.engine.follow_ups import kept_follow_ups
@@ -103,6 +103,8 @@ class Transaction:
     def finish(self, batch: Batch, accepted: Sequence[bool]) -> Outcome:
         """Claim on the spot and from the queues, write everything, tell what came of it."""
         parts = [self.holds(part.job_id, part.position, part.epoch) for part in batch.parts]
+        # Before all that depends on which jobs have ended: their undoing, the room that they leave in their batch.
+        self._end_on_the_spot(batch, batch.at_once)
         follow_ups = [
             job for report, good in zip(batch.reports, accepted, strict=True) if good for job in report.follow_ups
         ]
@@ -242,13 +244,19 @@ class Transaction:
     def _plan_of(self, template_id: str) -> Plan:
         return self._plans.get(template_id, self._sql)
 
+    def _end_on_the_spot(self, batch: Batch, at_once: AtOnce | None) -> None:
+        if batch.reserve is not None and batch.worker is not None:
+            for job in self._jobs.values():
+                end_on_the_spot(job, batch.worker, self.now, self._sql, at_once)
+
     def _claim_on_the_spot(self, batch: Batch) -> list[_Start]:
         """Steps that just became ready start here if there is a slot: no second transaction, no wake-up."""
         started: list[_Start] = []
         if batch.reserve is None or batch.worker is None:
             return started
+        # What answers and room have made ready since; only skipped, so that no job ends here.
+        self._end_on_the_spot(batch, None)
         for job in self._jobs.values():
-            end_on_the_spot(job, batch.worker, self.now, self._sql, batch.at_once)
             for position in list(job.fresh()):
                 step = job.state.steps[position]
                 due = step.due_at is None or step.due_at <= self.now
