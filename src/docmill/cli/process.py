@@ -116,11 +116,17 @@ def _warmed(settings: "Settings", paths: Sequence[str]) -> "Iterator[Children]":
     from docmill.steps import document_children
 
     children = children_of(settings)
+    children.warm(document_children.warm, _files(paths))
     try:
-        children.warm(document_children.warm, _files(paths))
         yield children
-    finally:
+    except KeyboardInterrupt:
+        # The worker may still be giving back what it does: killed under it, a page would count as failed. They end
+        # with this process.
+        raise
+    except BaseException:
         children.close()
+        raise
+    children.close()
 
 
 def _files(paths: Sequence[str]) -> int:

@@ -6,6 +6,7 @@ Names stand in them as they are unless the file is encrypted; then nothing is fo
 import re
 import zlib
 from collections.abc import Iterator
+from itertools import islice
 
 OWN_RELATIONSHIPS = frozenset({"Alternative", "Source", "Data"})
 """Of attachments that are the document itself in another form; others come with it."""
@@ -18,30 +19,29 @@ _ESCAPED = re.compile(rb"\\(.)", re.DOTALL)
 _NEAR = 2000
 """Bytes on either side of a relationship within which the dictionary that it stands in begins and ends."""
 _MOST = 200
-"""Relationships that are looked at."""
+"""Relationships, and streams of objects, that are looked at."""
 
 
 def relationships(data: bytes, most: int) -> dict[str, str]:
     """By the names of the attachments; no more than `most` bytes are unpacked."""
     found: dict[str, str] = {}
-    for part in _parts(data, most):
-        for mark in _RELATIONSHIP.finditer(part):
-            for name in _NAME.finditer(_around(part, mark.start(), mark.end())):
-                found.setdefault(_text(name), mark[1].decode("ascii"))
-            if len(found) >= _MOST:
-                return found
+    marks = ((part, mark) for part in _parts(data, most) for mark in _RELATIONSHIP.finditer(part))
+    for part, mark in islice(marks, _MOST):
+        for name in _NAME.finditer(_around(part, mark.start(), mark.end())):
+            found.setdefault(_text(name), mark[1].decode("ascii"))
     return found
 
 
 def _parts(data: bytes, most: int) -> Iterator[bytes]:
     """The file, and the objects that are packed into streams in it."""
     yield data
-    for mark in _OBJECTS.finditer(data):
+    whole = memoryview(data)
+    for mark in islice(_OBJECTS.finditer(data), _MOST):
         begin = _STREAM.search(data, mark.end(), mark.end() + _NEAR)
         if begin is None or most <= 0:
             continue
         try:
-            plain = zlib.decompressobj().decompress(data[begin.end() : begin.end() + most], most)
+            plain = zlib.decompressobj().decompress(whole[begin.end() :], most)
         except zlib.error:
             continue
         most -= len(plain)

@@ -30,7 +30,13 @@ def worth(text: str | None) -> Decimal | None:
         value = Decimal(text) if text else None
     except InvalidOperation:
         return None
-    return value if value is not None and value.is_finite() else None
+    if value is None or not value.is_finite() or abs(value.adjusted()) > _DIGITS:
+        return None
+    return value
+
+
+_DIGITS = 30
+"""Before or behind the point, at most: `1e9999999` is no amount, and written out it would fill the memory."""
 
 
 def summed(amounts: Sequence[str | None]) -> str | None:

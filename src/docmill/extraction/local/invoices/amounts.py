@@ -32,6 +32,8 @@ _TAX_OF = re.compile(
 """The row of a tax, whatever it is on: `Versandkosten USt. 19 %`."""
 _BASE_OF = re.compile(r"%\W*(?:\w+\W+)?(?:auf|on|of|von|aus|sur|de|su|van|over)\W*$")
 """Before what is taxed: `19 % USt. auf`."""
+_JUST_BEFORE = 40
+"""Letters before an amount that may say what it is on."""
 _SUMMED = 1.0
 """Log odds of a tax that is not printed, but is the sum of what is printed rate by rate."""
 _TAKEN_OFF = 3.0
@@ -264,7 +266,7 @@ def _with_sums(
         if _is_tax(paper, each)
         and not each.in_items
         and each.number.value
-        and not _BASE_OF.search(plain(each.number.cell.text[: each.number.start]))
+        and not _BASE_OF.search(plain(each.number.cell.text[: each.number.start])[-_JUST_BEFORE:])
     ]
     found = list(best)
     values = _values(best)

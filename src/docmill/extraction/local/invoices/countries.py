@@ -12,37 +12,46 @@ _DOLLARS = frozenset(
 _FAMILIES = (_CROWNS, _RUPEES, _DOLLARS)
 """Currencies that are printed with the same sign."""
 
-Hints = Sequence[tuple[re.Pattern[str], str]]
+Hints = Sequence[tuple[Sequence[re.Pattern[str]], str]]
+"""Patterns that must all be found, and the currency that they speak for."""
 
 
-def _hints(*pairs: tuple[str, str]) -> Hints:
-    return tuple((re.compile(pattern), code) for pattern, code in pairs)
+def hints(*told: tuple[str, ...]) -> Hints:
+    """Of patterns, the last of each being the code."""
+    return tuple((tuple(map(re.compile, patterns)), code) for *patterns, code in told)
+
+
+def first_told(among: Hints, text: str) -> str | None:
+    """The first currency that a text speaks for."""
+    return next((code for patterns, code in among if all(pattern.search(text) for pattern in patterns)), None)
 
 
 _REGISTERED: Mapping[frozenset[str], Hints] = {
-    _CROWNS: _hints(
+    _CROWNS: hints(
         (r"(?i)\bmva\b|merverdiavgift|foretaksregisteret", "NOK"),
         (r"(?i)\bvsk\b|kennitala", "ISK"),
         (r"(?i)\bcvr\b|\bdk ?\d{8}\b|ekskl\. moms", "DKK"),
         (r"(?i)momsreg|bankgiro|plusgiro|\bse ?\d{10,12}\b|exkl\. moms|f-skatt", "SEK"),
     ),
-    _RUPEES: _hints(
+    _RUPEES: hints(
         (r"\bSTRN\b|\bNTN\b|\bPakistan\b", "PKR"),
         (r"\bSri Lanka\b", "LKR"),
         (r"\bNepal\b", "NPR"),
         (r"\bMauritius\b", "MUR"),
     ),
-    _DOLLARS: _hints(
-        (r"\b(?:HST|QST|TVQ)\b|\b\d{5} ?\d{4} ?R[TP] ?\d{4}\b|\bGST\b(?s:.*)\bPST\b", "CAD"),
+    _DOLLARS: hints(
+        (r"\b(?:HST|QST|TVQ)\b|\b\d{5} ?\d{4} ?R[TP] ?\d{4}\b", "CAD"),
+        (r"\bGST\b", r"\bPST\b", "CAD"),
         (r"\bNZBN\b|\bGST(?: reg)?(?: no| number|#)?\.?:? ?\d{2,3}-\d{3}-\d{3}\b", "NZD"),
-        (r"(?i)\babn\b(?s:.*)\bgst\b|\bgst\b(?s:.*)\babn\b", "AUD"),
+        (r"(?i)\babn\b", r"(?i)\bgst\b", "AUD"),
         (r"\bUEN\b|\bPte\.? Ltd\b|\bPTE\.? LTD\b", "SGD"),
-        (r"\bR\.?F\.?C\.?\b(?s:.*)\bI\.?V\.?A\b|\bCFDI\b", "MXN"),
+        (r"\bR\.?F\.?C\.?\b", r"\bI\.?V\.?A\b", "MXN"),
+        (r"\bCFDI\b", "MXN"),
         (r"\bCUIT\b", "ARS"),
     ),
 }
 """Numbers and taxes that only those have who are registered there: the seller names them."""
-_PLACES: Hints = _hints(
+_PLACES: Hints = hints(
     (r"\b[A-Z]\d[A-Z] ?\d[A-Z]\d\b|\bCanada\b|\bOntario\b|\bQu[eé]bec\b|\bBritish Columbia\b", "CAD"),
     (r"\bNew Zealand\b|\bAotearoa\b", "NZD"),
     (r"\bAustralia\b|\b(?:NSW|VIC|QLD|TAS) \d{4}\b|\bABN\b", "AUD"),
@@ -62,11 +71,11 @@ def country_of_sign(text: str, code: str, named: Counter[str]) -> str | None:
     codes = [each for each, _ in named.most_common() if each in family]
     if len(codes) == 1:
         return codes[0]
-    told = next((each for pattern, each in _REGISTERED[family] if pattern.search(text)), None)
+    told = first_told(_REGISTERED[family], text)
     if told or codes:
         return told if told in codes or not codes else codes[0]
     if family is _DOLLARS and not _AMERICAN.search(text):
-        return next((each for pattern, each in _PLACES if pattern.search(text)), None)
+        return first_told(_PLACES, text)
     return None
 
 

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from docmill.extraction.local.invoices.countries import NAMES, RAND, country_of_sign
+from docmill.extraction.local.invoices.countries import NAMES, RAND, country_of_sign, first_told, hints
 from docmill.extraction.local.invoices.paper import Option, Paper
 from docmill.extraction.local.invoices.sheet import Cell
 from docmill.extraction.values.currencies import CurrencyFound, find_currencies
@@ -113,25 +113,22 @@ def by_country(paper: Paper) -> str | None:
             votes[code] += 1
     if votes:
         return votes.most_common(1)[0][0]
-    return next((code for pattern, code in _SIGNS if pattern.search(text)), None)
+    return first_told(_SIGNS, text)
 
 
-_SIGNS = tuple(
-    (re.compile(pattern), code)
-    for pattern, code in (
-        (r"\bGSTIN\b|\b\d{2}[A-Z]{5}\d{4}[A-Z]\w{3}\b", "INR"),
-        (r"\bSdn\.? Bhd\b", "MYR"),
-        (r"\bABN\b", "AUD"),
-        (r"\bNZBN\b", "NZD"),
-        (r"\b(?:HST|QST|TVQ)\b|\b\d{5} ?\d{4} ?RT ?\d{4}\b", "CAD"),
-        (r"\(Pty\) Ltd\b(?s:.*)\bVAT\b", "ZAR"),
-        (r"(?i)\bmva\b|merverdiavgift", "NOK"),
-        (r"(?i)\bi[cč] dph\b", "EUR"),
-        (r"(?i)\bdph\b", "CZK"),
-        (r"\bNIP\b", "PLN"),
-        (r"(?i)\bad[oó]sz[aá]m\b", "HUF"),
-        (r"\bCHE-\d{3}", "CHF"),
-        (r"\b[A-Z]{1,2}\d[A-Z\d]? \d[A-Z]{2}\b(?s:.*)\bVAT\b|\bVAT\b(?s:.*)\b[A-Z]{1,2}\d[A-Z\d]? \d[A-Z]{2}\b", "GBP"),
-        (r"(?i)\bmwst|\bust\b|umsatzsteuer|\btva\b|\bbtw\b|\biva\b|\balv\b", "EUR"),
-    )
+_SIGNS = hints(
+    (r"\bGSTIN\b|\b\d{2}[A-Z]{5}\d{4}[A-Z]\w{3}\b", "INR"),
+    (r"\bSdn\.? Bhd\b", "MYR"),
+    (r"\bABN\b", "AUD"),
+    (r"\bNZBN\b", "NZD"),
+    (r"\b(?:HST|QST|TVQ)\b|\b\d{5} ?\d{4} ?RT ?\d{4}\b", "CAD"),
+    (r"\(Pty\) Ltd\b", r"\bVAT\b", "ZAR"),
+    (r"(?i)\bmva\b|merverdiavgift", "NOK"),
+    (r"(?i)\bi[cč] dph\b", "EUR"),
+    (r"(?i)\bdph\b", "CZK"),
+    (r"\bNIP\b", "PLN"),
+    (r"(?i)\bad[oó]sz[aá]m\b", "HUF"),
+    (r"\bCHE-\d{3}", "CHF"),
+    (r"\b[A-Z]{1,2}\d[A-Z\d]? \d[A-Z]{2}\b", r"\bVAT\b", "GBP"),
+    (r"(?i)\bmwst|\bust\b|umsatzsteuer|\btva\b|\bbtw\b|\biva\b|\balv\b", "EUR"),
 )

@@ -1,5 +1,6 @@
 """Which cells of an invoice are labels by where they stand, whatever their words."""
 
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterator
 from itertools import pairwise
@@ -12,6 +13,8 @@ _SAME = 0.006
 """Widths of the page: how far the beginnings of cells of one column may lie apart."""
 _LARGER = 1.35
 """How much higher than its value a label is at most."""
+_NEAR = 4
+"""Rows up or down in which other labels of a column stand."""
 _FEWEST = 2
 """Other cells that must be labels of values before one in line with them is taken for one."""
 
@@ -37,12 +40,11 @@ def keys_in(paper: Paper) -> set[int]:
             found.add(id(cell))
         columns[cell.page, round(cell.left / _SAME)].append((cell, after))
     for column in columns.values():
+        rows = [cell.row for cell, _ in column]
         for cell, after in column:
-            beside = [
-                other
-                for key, other in column
-                if key is not cell and abs(other.left - after.left) < _SAME and abs(key.row - cell.row) <= 4
-            ]
+            # In the order of their rows, so those nearby are neighbours.
+            near = column[bisect_left(rows, cell.row - _NEAR) : bisect_right(rows, cell.row + _NEAR)]
+            beside = [other for key, other in near if key is not cell and abs(other.left - after.left) < _SAME]
             if sum(_is_value(paper, other) for other in [*beside, after]) >= _FEWEST and beside:
                 found.add(id(cell))
     return found

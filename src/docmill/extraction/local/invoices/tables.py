@@ -138,14 +138,8 @@ def _heading(paper: Paper, number: int, *, foreign: bool = False) -> tuple[int, 
     row: Sequence[Cell] = paper.sheet.rows[number]
     if len(row) < 2 or any(number.money for cell in row for number in paper.numbers_of.get(id(cell), ())):
         return None
-    if any(map(heading_kind, row)):
-        row = parted(paper, row, heading_kind)
-    kinds = [heading_kind(cell) or _kind_above(paper, cell) for cell in row]
-    named = {kind for kind in kinds if kind}
-    value = named & {"amount", "unit_price", "tax_amount"}
-    what = named & {"description", "quantity", "article", "tax_rate", "position", "unit_price"}
-    known = sum(kind is not None for kind in kinds) >= max(2, 0.5 * len(row))
-    usual = known and value and len(named) > 1 and (what - value or len(row) > 3)
+    row, named, known = _parted(paper, row)
+    usual = known and _usual(named, len(row))
     if not usual and not _over_amounts(paper, number, products=not named & {"description", "quantity"} or not known):
         return None
     if (not usual and not known and not foreign) or _sums_side_by_side(paper, row):
@@ -182,6 +176,21 @@ def _heading(paper: Paper, number: int, *, foreign: bool = False) -> tuple[int, 
     return bottom, columns
 
 
+def _parted(paper: Paper, row: Sequence[Cell]) -> tuple[Sequence[Cell], set[str], bool]:
+    """A row as headings part it, the kinds of columns that it names, and whether it names enough of them."""
+    if any(map(heading_kind, row)):
+        row = parted(paper, row, heading_kind)
+    kinds = [heading_kind(cell) or _kind_above(paper, cell) for cell in row]
+    return row, {kind for kind in kinds if kind}, sum(kind is not None for kind in kinds) >= max(2, 0.5 * len(row))
+
+
+def _usual(named: set[str], width: int) -> bool:
+    """Whether kinds of columns are those of a heading, whatever stands beneath it."""
+    value = named & {"amount", "unit_price", "tax_amount"}
+    what = named & {"description", "quantity", "article", "tax_rate", "position", "unit_price"}
+    return bool(value) and len(named) > 1 and (bool(what - value) or width > 3)
+
+
 def _kind_above(paper: Paper, cell: Cell) -> str | None:
     """Which column the line above names, of a heading that says no more of it than a currency."""
     if not cell.row or not _CURRENCY.match(cell.plain):
@@ -208,8 +217,11 @@ def _over_amounts(paper: Paper, number: int, *, products: bool) -> bool:
         if len(numbers) > 1 and numbers[-1].money:
             values = [each.value for each in numbers if not each.percent]
             return row[-1].overlaps(numbers[-1].cell) and (not products or _multiplies(values, one=True))
-        if products and _heading(paper, at) is not None:
-            return False
+        # By its own words alone: to ask what stands beneath it in turn would be asked of every row again and again.
+        if products and len(below) > 1:
+            heading, named, known = _parted(paper, below)
+            if known and _usual(named, len(heading)):
+                return False
     return False
 
 
