@@ -19,7 +19,8 @@ def told_apart(
 ) -> dict[str, FieldValue]:
     """The fields, with a number that both parties were given left to the one whose it is.
 
-    A number that stands with both names is kept for both: it is what is printed.
+    A number that stands with both names is kept for both: it is what is printed. One that stands with neither is the
+    seller's: whoever writes an invoice prints it in the last lines, and many who get one have none.
     """
     kept = dict(found)
     if _SELLER not in kept or _BUYER not in kept or kept[_SELLER].value != kept[_BUYER].value:
@@ -27,9 +28,9 @@ def told_apart(
     places = list(_places(paper))
     names = {_SELLER: letters(seller.value) if seller else "", _BUYER: letters(buyer.value) if buyer else ""}
     owners = {_owner(paper, cell, names) for cell, number in places if number.value == kept[_SELLER].value}
-    if {_SELLER, _BUYER} <= owners or not owners - {None}:
+    if {_SELLER, _BUYER} <= owners:
         return kept
-    if _SELLER in owners:
+    if _BUYER not in owners:
         del kept[_BUYER]
         return kept
     taken = kept.pop(_SELLER)
