@@ -17,11 +17,12 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from docmill.extraction.classification import Classifier
-from docmill.extraction.confidence import Calibration
 from docmill.model.errors import DocmillError
 
 if TYPE_CHECKING:
+    # Whoever asks only which set is in use needs none of the readers.
+    from docmill.extraction.classification import Classifier
+    from docmill.extraction.confidence import Calibration
     from docmill.extraction.local.training import Model
 
 CURRENT = "current"
@@ -45,13 +46,17 @@ class Models:
     _rankers: dict[str, "Model"] = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property
-    def calibration(self) -> Calibration:
+    def calibration(self) -> "Calibration":
         """How signals become confidence."""
+        from docmill.extraction.confidence import Calibration
+
         return self._read(CALIBRATION, Calibration.from_json) if self._has(CALIBRATION) else Calibration()
 
     @cached_property
-    def classifier(self) -> Classifier:
+    def classifier(self) -> "Classifier":
         """What tells types of documents apart."""
+        from docmill.extraction.classification import Classifier
+
         found: Classifier = self._read(CLASSIFICATION, Classifier.from_json)
         return found
 

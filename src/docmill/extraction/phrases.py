@@ -8,7 +8,8 @@ nothing of a kind) is asked behind it. What is found is the same.
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
 _FIRST = re.compile(
@@ -17,15 +18,24 @@ _FIRST = re.compile(
 """A letter, or a sign that means itself, that a phrase cannot do without; and what must stand before it."""
 _ASSERTED = re.compile(r"(?:\\b|\(\?<[!=](?:[^()\\]|\\.)*\))+")
 _BEFORE = re.compile(r"\\b|(?P<kind>\(\?<[!=])(?P<what>(?:[^()\\]|\\.)*)\)")
+_SIGN = re.compile(r"\\.|\[(?:[^\]\\]|\\.)*\]|[(|)]")
+"""A sign that parts a pattern; or what is passed over whole, since such signs mean themselves there: an escape, or a
+class. A `]` that is the first of its class would be one of its members; no vocabulary writes that."""
+_LONG = 60
+"""Letters of a pattern behind a group that are much to be written for each letter that the group begins with."""
 _CASES = str.maketrans("İıſ", "iis")
 """Letters that have a plain one as their other case for `re.IGNORECASE`, but not for `str.lower`."""
 
 
 class Phrases:
-    """Phrases to look for; with `any_case`, which takes patterns in small letters, whatever their case."""
+    """Phrases to look for; with `any_case`, which takes patterns in small letters, whatever their case.
 
-    def __init__(self, pattern: str, *, any_case: bool = False) -> None:
-        opening, inside, others = _sorted(pattern)
+    With `heads`, what begins like one of them is found too: of a phrase with much behind the group that it begins with,
+    only that group is looked for. Cheaper to make, and enough to pass over most texts that hold none.
+    """
+
+    def __init__(self, pattern: str, *, any_case: bool = False, heads: bool = False) -> None:
+        opening, inside, others = _sorted(pattern, heads=heads)
         self.pattern = pattern
         self._any_case = any_case
         self._opening = re.compile("|".join(opening)) if opening else None
@@ -60,19 +70,73 @@ def by_letter(pattern: str) -> re.Pattern[str]:
     return re.compile(inside)
 
 
-def _sorted(pattern: str) -> tuple[list[str], str, list[str]]:
+def _sorted(pattern: str, *, heads: bool = False) -> tuple[list[str], str, list[str]]:
     """Phrases that begin the text, one pattern for those that begin with a letter, and the rest."""
-    opening, others = [], []
-    rests: dict[str, list[str]] = defaultdict(list)
-    for phrase in _taken_apart(pattern):
+    found = _by_letter(pattern, heads)
+    inside = "|".join(f"{letter}{_either(some)}" for letter, some in found.rests.items())
+    return found.opening, inside, found.others
+
+
+@dataclass(frozen=True, slots=True)
+class _Sorted:
+    """The phrases of a pattern: by the letter they begin with, what follows it; those that begin the text; others."""
+
+    rests: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    opening: list[str] = field(default_factory=list)
+    others: list[str] = field(default_factory=list)
+
+    def add(self, phrase: str) -> None:
+        first = _FIRST.match(phrase)
         if phrase.startswith("^"):
-            opening.append(phrase)
-        elif (first := _FIRST.match(phrase)) and (first["letter"].isalnum() or r"\b" not in first["before"]):
+            self.opening.append(phrase)
+        elif first and _may_follow(first["before"], first["letter"]):
             letter = first["letter"]
-            rests[letter].append(_behind(first["before"], letter) + phrase[first.end() :])
+            self.rests[letter].append(_behind(first["before"], letter) + phrase[first.end() :])
         else:
-            others.append(phrase)
-    return opening, "|".join(f"{letter}(?:{'|'.join(some)})" for letter, some in rests.items()), others
+            self.others.append(phrase)
+
+    def add_all(self, before: str, phrases: "_Sorted", rest: str) -> None:
+        """Each of the phrases with the same before and behind it; what is behind is written once for each letter."""
+        for letter, some in phrases.rests.items():
+            if _may_follow(before, letter):
+                self.rests[letter].append(_behind(before, letter) + _either(some) + rest)
+            else:
+                self.others.append(before + letter + _either(some) + rest)
+        for one in (*phrases.opening, *phrases.others):
+            self.add(before + one + rest)
+
+
+def _by_letter(pattern: str, heads: bool) -> _Sorted:
+    found = _Sorted()
+    for phrase in _alternatives(pattern):
+        _sort(phrase, found, heads)
+    return found
+
+
+def _sort(phrase: str, found: _Sorted, heads: bool) -> None:
+    """A phrase with each alternative of a group that it begins with, and without that group if it may be left out."""
+    first = _ASSERTED.match(phrase)
+    before = first[0] if first else ""
+    body = phrase.removeprefix(before)
+    end = _group_end(body) if body.startswith("(?:") else 0
+    inside, rest = body[3 : max(3, end - 1)], body[end:]
+    if not end or rest[:1] in ("*", "+", "{") or rest[:2] in ("??", "?+"):
+        found.add(phrase)
+        return
+    may_lack = rest[:1] == "?"
+    rest = rest[may_lack:]
+    found.add_all(before, _by_letter(inside, heads), "" if heads and len(rest) > _LONG else rest)
+    if may_lack:
+        _sort(before + rest, found, heads)
+
+
+def _either(phrases: Sequence[str]) -> str:
+    return f"(?:{'|'.join(phrases)})" if len(phrases) > 1 else phrases[0]
+
+
+def _may_follow(before: str, letter: str) -> bool:
+    """Whether what must stand before a letter can be asked behind it: where a word begins, only before letters."""
+    return letter.isalnum() or r"\b" not in before
 
 
 def _behind(before: str, letter: str) -> str:
@@ -84,10 +148,6 @@ def _behind(before: str, letter: str) -> str:
     return "".join(found)
 
 
-def _taken_apart(pattern: str) -> Iterable[str]:
-    return (part for one in _alternatives(pattern) for part in _opened(one))
-
-
 def _alternatives(pattern: str) -> list[str]:
     """A pattern, cut where its alternatives meet; those inside of groups stay together."""
     found, start, depth = [], 0, 0
@@ -97,24 +157,6 @@ def _alternatives(pattern: str) -> list[str]:
             found.append(pattern[start:at])
             start = at + 1
     return [*found, pattern[start:]]
-
-
-def _opened(phrase: str) -> Iterator[str]:
-    """A phrase with each alternative of a group that it begins with, and without that group if it may be left out."""
-    first = _ASSERTED.match(phrase)
-    word = first[0] if first else ""
-    body = phrase.removeprefix(word)
-    end = _group_end(body) if body.startswith("(?:") else 0
-    inside, rest = body[3 : max(3, end - 1)], body[end:]
-    if not end or rest[:1] in ("*", "+", "{") or rest[:2] in ("??", "?+"):
-        yield phrase
-        return
-    may_lack = rest[:1] == "?"
-    rest = rest[may_lack:]
-    for one in _alternatives(inside):
-        yield from _opened(word + one + rest)
-    if may_lack:
-        yield from _opened(word + rest)
 
 
 def _group_end(pattern: str) -> int:
@@ -129,18 +171,4 @@ def _group_end(pattern: str) -> int:
 
 def _signs(pattern: str) -> Iterator[tuple[str, int]]:
     """The signs of a pattern that part it, with their places: not those that are escaped or stand in a class."""
-    inside = False
-    at = 0
-    while at < len(pattern):
-        sign = pattern[at]
-        if sign == "\\":
-            at += 2
-            continue
-        if inside:
-            # A `]` that is the first of its class would be one of its members; no vocabulary writes that.
-            inside = sign != "]"
-        elif sign == "[":
-            inside = True
-        elif sign in "(|)":
-            yield sign, at
-        at += 1
+    return ((found[0], found.start()) for found in _SIGN.finditer(pattern) if len(found[0]) == 1)

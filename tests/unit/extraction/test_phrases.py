@@ -72,3 +72,21 @@ def test_a_pattern_that_cannot_be_sorted_is_refused() -> None:
         by_letter(r"\d+|a")
     with pytest.raises(ValueError, match="no end"):
         Phrases("(?:a")
+
+
+def test_what_follows_a_group_is_written_once_for_each_letter() -> None:
+    pattern = r"(?:invoice|inv|bill|(?:due|debit) note)\W{0,2}(?:number|no)"
+    assert by_letter(pattern).pattern.count("number") == len({"i", "b", "d"})
+    for text in ("invoice number", "inv no", "bill-no", "due note no", "debit note no"):
+        assert by_letter(pattern).fullmatch(text), text
+    assert not by_letter(pattern).search("due no")
+
+
+@pytest.mark.parametrize(
+    "pattern", ["|".join(pattern for _, _, pattern in table) for table in (AMOUNTS, DATES, NUMBERS)]
+)
+def test_heads_pass_over_no_text_that_holds_a_phrase(pattern: str) -> None:
+    heads, phrases = Phrases(pattern, heads=True), Phrases(pattern)
+    texts = list(map(plain, _TEXTS))
+    assert all(heads.within(text) for text in texts if phrases.within(text))
+    assert sum(not heads.within(text) for text in texts) > 0.8 * sum(not phrases.within(text) for text in texts)

@@ -259,7 +259,7 @@ class Reader:
             for (meaning, sure), patterns in sorted(alike.items(), key=lambda entry: -entry[0][1])
         )
         # Most lines are no labels: what is in none of the patterns is asked for once.
-        self._any = Phrases("|".join([pattern.replace(" ", " ?") for _, _, pattern in entries]))
+        self._any = Phrases("|".join([pattern.replace(" ", " ?") for _, _, pattern in entries]), heads=True)
         self._order = {meaning: number for number, meaning in enumerate(order)}
         self._known: dict[str, Mapping[str, float]] = {}
 
