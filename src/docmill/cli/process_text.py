@@ -91,8 +91,6 @@ _HEADS = ("FILE", "STATUS", "TYPE", "FROM", "NUMBER", "DATE", "TOTAL", "SURE", "
 _GIVE_WAY = ("FILE", "FROM", "NUMBER")
 _NEEDED = 20
 """Characters of a file that a narrow terminal shows before it shows anything of who sent it, or its number."""
-_FOR_THE_ID = 150
-"""Columns of a terminal from which on the ids stand in the table: they are long, and the values matter more."""
 
 
 def _print_rows(rows: Sequence[Sequence[Any]]) -> None:
@@ -121,9 +119,14 @@ def _print_rows(rows: Sequence[Sequence[Any]]) -> None:
 
 
 def _fitting(rows: Sequence[Sequence[Any]], width: int) -> list[int]:
-    """Which columns are shown: the file must be known, so where it is narrow, sender and number are left out."""
-    left_out = {"NOTE"} | ({"ID"} if width < _FOR_THE_ID else set())
+    """Which columns are shown: ids only where there is room for all, for they are long and the values matter more.
+
+    The file must be known, so where it is narrow, sender and number are left out.
+    """
     longest = [max([len(head), *(len(row[at]) for row in rows)]) for at, head in enumerate(_HEADS)]
+    left_out = {"NOTE"}
+    if sum(longest[at] + 2 for at, head in enumerate(_HEADS) if head not in left_out) - 2 > width:
+        left_out.add("ID")
     for head in ("FROM", "NUMBER"):
         giving = [at for at, name in enumerate(_HEADS) if name in _GIVE_WAY and name not in left_out]
         whole = sum(longest[at] + 2 for at, name in enumerate(_HEADS) if at not in giving and name not in left_out)
@@ -160,7 +163,7 @@ def _row(record: dict[str, Any]) -> Sequence[Any]:
     elif record["duplicate_of"] is not None:
         remark = f"{_COPY}{record['duplicate_of']}"
     elif broken := [check for check in record["checks"] if not check["passed"]]:
-        remark = "does not hold: " + _named(broken)
+        remark = _told(broken)
     elif record["status"] == DocumentStatus.COMPLETED.value and record["schema"] is None:
         remark = "nothing extracted: it is of no known type; --schema NAME reads it all the same"
     return (
@@ -178,14 +181,15 @@ def _row(record: dict[str, Any]) -> Sequence[Any]:
 
 
 _COPY = "duplicate of "
+_MOST_TOLD = 3
+"""Checks of a document that are told in the table: `docmill documents show` has all."""
 
 
-def _named(checks: Sequence[Mapping[str, Any]]) -> str:
-    """Checks that failed, by name; one that many fields are put to with those fields: `required (total, currency)`."""
-    by_name: dict[str, list[str]] = {}
-    for check in checks:
-        by_name.setdefault(check["name"], []).extend(check["fields"])
-    return ", ".join(f"{name} ({', '.join(dict.fromkeys(of))})" if of else name for name, of in by_name.items())
+def _told(checks: Sequence[Mapping[str, Any]]) -> str:
+    """What checks that failed say; of many the first ones."""
+    told = list(dict.fromkeys(check["message"] for check in checks))
+    more = len(told) - _MOST_TOLD
+    return " ".join(told[:_MOST_TOLD]) + (f" And {counted(more, 'check')} more." if more > 0 else "")
 
 
 def _first(fields: dict[str, Any], names: Sequence[str]) -> str:

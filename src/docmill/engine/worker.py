@@ -282,7 +282,8 @@ class Worker:
 def _after_sweep(sweep: Sweep, lane_a: LaneA, ring: Callable[[frozenset[str]], None]) -> None:
     lane_a.note_clock(sweep.now)
     if sweep.dead:
-        log.warning("took over from dead workers: %s (%d steps)", ", ".join(sweep.dead), sweep.recovered)
+        steps = f"{sweep.recovered} step{'' if sweep.recovered == 1 else 's'}"
+        log.warning("took over %s from workers that died: %s", steps, ", ".join(sweep.dead))
     if sweep.left_ready:
         lane_a.ring(sweep.left_ready)
         ring(sweep.left_ready)

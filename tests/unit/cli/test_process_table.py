@@ -102,14 +102,26 @@ def test_a_narrow_terminal_shows_which_file_it_is(monkeypatch: pytest.MonkeyPatc
     assert "FROM" in printed(monkeypatch, 130, document("invoice-of-november-2026.pdf"))[0]
 
 
-def test_a_failed_check_names_its_fields(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_check_says_what_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ("Total", "Currency", "Seller", "Number", "Date")
     checks = [
-        {"name": "required", "passed": False, "message": "", "fields": ["total"]},
-        {"name": "required", "passed": False, "message": "", "fields": ["currency"]},
-        {"name": "range", "passed": True, "message": "", "fields": ["tax"]},
+        {"name": "range", "passed": True, "message": "Tax is in range.", "fields": ["tax"]},
+        *(
+            {"name": "required", "passed": False, "message": f"{name} was not found.", "fields": [name.lower()]}
+            for name in names
+        ),
     ]
-    lines = printed(monkeypatch, 100, document("a.pdf", checks=checks))
-    assert lines[2] == "- a.pdf: does not hold: required (total, currency)"
+    told = printed(monkeypatch, 110, document("a.pdf", checks=checks[:3]))[2]
+    assert told == "- a.pdf: Total was not found. Currency was not found."
+    many = printed(monkeypatch, 110, document("a.pdf", checks=checks))[2]
+    assert many.endswith("Seller was not found. And 2 checks more.")
+
+
+def test_ids_take_no_room_from_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    long = "Vereinigte Gärtnereien Sonnenfeld und Söhne GmbH & Co. KG"
+    lines = printed(monkeypatch, 150, document("bill.pdf", fields={"seller_name": {"value": long}}))
+    assert long in lines[1]
+    assert "ID" not in lines[0].split()
 
 
 def test_copies_do_not_bury_what_went_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
