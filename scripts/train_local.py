@@ -12,6 +12,7 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -90,7 +91,7 @@ def _report(part: Part, records: Sequence[Document], found: Sequence[Extraction]
 
 def _same(field: str, value: str, label: str, form: Any) -> bool:
     if field == "total":
-        return value == label_amount(label)
+        return bool(value) and Decimal(value) == label_amount(label)
     if field == "date":
         return value == label_day(label)
     return bool(form(value) == form(label))
