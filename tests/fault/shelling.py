@@ -34,6 +34,8 @@ class Shelling:
     fleet: Fleet
     batch_id: str
     deaths: int
+    deepest: int
+    """Times that a worker passes its point at most, the time of its death included."""
     random: random.Random
     violations: dict[str, None] = field(default_factory=dict)
     """Each once, in the order in which they were seen."""
@@ -41,7 +43,7 @@ class Shelling:
 
     def start(self) -> None:
         """A worker that will die by itself, while deaths are still to come; then one that will not."""
-        point = f"{next(self.armed)}:{self.random.randint(1, 25)}:kill" if self.deaths > 0 else ""
+        point = f"{next(self.armed)}:{self.random.randint(1, self.deepest)}:kill" if self.deaths > 0 else ""
         self.fleet.start(point, DOCMILL_POOLS__rule__CAPACITY=CAPACITY)
 
     def look(self) -> bool:
@@ -72,7 +74,9 @@ def shelled(
     """Run a batch to its end with so many deaths on the way; what was violated, an empty list is a pass."""
     fleet.register(fault_steps.BUSY)
     batch_id = fleet.submit_batch("fault busy", jobs, limit)
-    run = Shelling(fleet, batch_id, deaths, random.Random(seed))
+    # A point is passed with as many jobs as may be active, at most: so all deaths come before the batch can end.
+    deepest = max(1, jobs // ((deaths + workers) * limit))
+    run = Shelling(fleet, batch_id, deaths, deepest, random.Random(seed))
     for _ in range(workers):
         run.start()
     try:

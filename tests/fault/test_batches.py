@@ -12,7 +12,7 @@ from docmill.testing.verdict import Verdict, examine
 from tests.fault import shelling
 from tests.fault.conftest import OpenFleet, volume
 
-JOBS = volume(300, 10_000)
+JOBS = volume(420, 10_000)
 DEATHS = volume(9, 60)
 
 
