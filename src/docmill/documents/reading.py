@@ -78,6 +78,8 @@ class Word:
     box: Box
     score: float | None = None
     """How sure the OCR is of the characters; None for embedded text. Says little about which value is meant."""
+    whole: bool = False
+    """Whether the OCR saw no place in it where a space might have been lost; false where nobody looked."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -246,10 +248,13 @@ def page_from_json(data: Mapping[str, object]) -> Page:
 def _word_as_json(word: Word) -> list[object]:
     box = word.box
     places = [round(value, _DIGITS) for value in (box.left, box.top, box.right, box.bottom)]
-    return [word.text, *places, *([] if word.score is None else [round(word.score, 4)])]
+    if word.score is None:
+        return [word.text, *places]
+    return [word.text, *places, round(word.score, 4), *([1] if word.whole else [])]
 
 
 def _word_from_json(data: list[object]) -> Word:
-    text, left, top, right, bottom, *score = data
+    text, left, top, right, bottom, *seen = data
     box = Box(float(left), float(top), float(right), float(bottom))  # type: ignore[arg-type]
-    return Word(text=str(text), box=box, score=float(score[0]) if score else None)  # type: ignore[arg-type]
+    score = float(seen[0]) if seen else None  # type: ignore[arg-type]
+    return Word(text=str(text), box=box, score=score, whole=len(seen) > 1)
