@@ -48,6 +48,24 @@ def columns(*, number: str = "", beneath: str = "", behind: str = "") -> Extract
     return read_invoice(typed_reading(COLUMNS.format(number=number, beneath=beneath) + SUMS + behind))
 
 
+CENTRED = """
+                   Bengkel Kereta Sin Wah
+                   {between}
+                  Lot 3312, Jalan Bercham,
+                     31400 Ipoh, Perak
+                     H/P: 016-551 8822
+
+                          INVOICE
+Invoice No  84423                      Date  28.07.2018
+"""
+
+
+@pytest.mark.parametrize("between", ["(Reg. No: IP0441728-K)", " (Co. No. 712345-K)", "       712345-K"])
+def test_an_address_may_stand_in_the_middle_and_beneath_the_number_of_a_register(between: str) -> None:
+    found = read_invoice(typed_reading(CENTRED.format(between=between) + SUMS))
+    assert value(found, "seller_address") == "Lot 3312, Jalan Bercham, 31400 Ipoh, Perak"
+
+
 def test_a_number_beneath_the_buyer_is_not_the_sellers() -> None:
     found = columns(
         number="VAT Number  DE355369209",
