@@ -14,6 +14,7 @@ from docmill.model.documents import DocumentStatus
 
 if TYPE_CHECKING:
     from docmill.documents.records import DocumentRecord
+    from docmill.model.errors import DocmillError
     from docmill.services.processing import Progress, Watcher
 
 _PARTIES = ("seller_name", "company", "vendor", "vendor_name", "merchant")
@@ -57,6 +58,17 @@ def document_record(
         "created_at": record.created_at,
         "finished_at": record.finished_at,
     }
+
+
+def absent_record(file: str, fault: "DocmillError") -> dict[str, Any]:
+    """A row for a path that names nothing: as the others are, with no document behind it."""
+    from docmill.bootstrap.clock import this_moment
+    from docmill.documents.intake import refused, shown_name
+    from docmill.documents.records import DocumentRecord
+
+    nobody = DocumentRecord(id="", org_id="", file_name=shown_name(file), created_at=this_moment())
+    unknown = dict.fromkeys(("id", "variant", "created_at", "finished_at"))
+    return document_record(refused(nobody, fault), None, file=file) | unknown
 
 
 def print_records(records: Iterable[dict[str, Any]]) -> int:
@@ -175,7 +187,7 @@ def _row(record: dict[str, Any]) -> Sequence[Any]:
         _first(fields, _DATES),
         f"{total} {currency}".strip() if total else "",
         "" if sure is None else f"{sure:.0%}",
-        record["id"],
+        record["id"] or "",
         remark,
     )
 
