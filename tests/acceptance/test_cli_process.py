@@ -193,3 +193,23 @@ def test_what_failed_because_of_a_limit_is_read_when_the_limit_is_raised(bare: M
     assert record["error"]["code"] == "too_many_pages"
     (mended,) = mill("documents", "retry", "--failed", "--json").data
     assert (mended["id"], mended["status"], mended["error"]) == (record["id"], "completed", None)
+
+
+def test_a_document_is_read_once_more_by_another_schema_or_model(office: Mill) -> None:
+    (first,) = office("process", "papers/bill.pdf", "--schema", "slip.yaml", "--json").data
+    (office.folder / "papers" / "bill.pdf").unlink()
+    (again,) = office("documents", "reprocess", first["id"], "--json").data
+    assert (again["id"], again["status"]) == (first["id"], "completed")
+    office.write("note.yaml", SCHEMA.replace("name: slip", "name: note").replace("  number:", "  mark:"))
+    answer = office("documents", "reprocess", first["id"], "--schema", "note.yaml", "--json")
+    (other,) = answer.data
+    assert (answer.code, other["status"], other["schema"]) == (0, "completed", "note")
+    assert (other["id"] != first["id"], other["file_name"]) == (True, "bill.pdf")
+    (asked,) = office("documents", "reprocess", first["id"], "--model", "counting:one", "--json").data
+    assert (asked["schema"], asked["reader"]) == ("slip", "combined")
+    for arguments, code in (
+        ([], "wrong_use"),
+        ([first["id"], "--schema", "nonsense"], "not_found"),
+        ([first["id"], "--model", "nope:x"], "invalid_input"),
+    ):
+        assert office("documents", "reprocess", *arguments, "--json").error["code"] == code

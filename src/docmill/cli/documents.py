@@ -1,4 +1,4 @@
-"""`docmill documents`: list, show, retry, remove, expire."""
+"""`docmill documents`: list, show, retry, reprocess, remove, expire."""
 
 import sys
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 
-from docmill.cli import document_failures
+from docmill.cli import document_failures, document_reruns
 from docmill.cli.acting import acting_for
 from docmill.cli.options import Json, Limit
 from docmill.cli.output import (
@@ -88,6 +88,7 @@ def list_documents(
 
 
 app.command(document_failures.retry, name="retry")
+app.command(document_reruns.reprocess, name="reprocess")
 app.command(document_failures.remove, name="remove")
 
 

@@ -14,7 +14,7 @@ from docmill.api.addresses import absolute
 from docmill.api.creating import Creating
 from docmill.api.multipart import read_form
 from docmill.api.places import uploading
-from docmill.api.shapes import Cursor, Id, Limit, Page, Wire, page_of
+from docmill.api.shapes import Cursor, Id, Limit, Page, Text, Wire, page_of
 from docmill.documents.faults import NoSuchPage
 from docmill.documents.pictures import page_png
 from docmill.documents.records import DocumentRecord
@@ -24,6 +24,7 @@ from docmill.model.ids import derived_id
 from docmill.model.people import Permission
 from docmill.services.documents import original_gone
 from docmill.services.jobs import Retry
+from docmill.services.reprocessing import another, is_answered_by
 
 routes = APIRouter(prefix="/documents", tags=["documents"], route_class=Guarded)
 
@@ -60,6 +61,10 @@ _UPLOAD: dict[str, Any] = {
         },
     }
 }
+
+
+Named = Annotated[Text, Field(min_length=1, max_length=200)]
+"""A schema or a model, by its name."""
 
 
 class Fault(BaseModel):
@@ -157,10 +162,15 @@ class Reprocess(Wire):
     """How to process a document again."""
 
     keep_checkpoints: bool = True
+    # `schema` itself is a method of every model.
+    form_schema: Annotated[
+        Named | None, Field(alias="schema", description="Read it by this schema, by name: another document answers.")
+    ] = None
+    model: Annotated[Named | None, Field(description="Ask this model too: another document answers.")] = None
 
 
 class Reprocessed(BaseModel):
-    """The job that runs again."""
+    """The job that runs, and its document: another one if something else was asked for."""
 
     document_id: str
     job_id: str
@@ -321,18 +331,33 @@ def link(document_id: Id, request: Request, call: Acting) -> Link:
     return Link(url=absolute(signed, request, call.app.settings), expires_in=int(within.total_seconds()))
 
 
-@routes.post("/{document_id}/reprocess", status_code=202)
+@routes.post("/{document_id}/reprocess", status_code=202, response_model=Reprocessed)
 @allowed(Permission.DOCUMENTS_WRITE)
 def reprocess(
-    document_id: Id, body: Annotated[Reprocess, Body(default_factory=Reprocess)], call: Acting
-) -> Reprocessed:
-    """Process it again from the start; what a person decided stays."""
-    record = call.org.documents.get(document_id)
-    if record.job_id is None:
-        raise NotFound(f"Document {record.id} has no job; upload it again.", document_id=record.id)
-    wish = Retry(everything=True, keep_checkpoints=body.keep_checkpoints)
-    call.jobs.retry(record.job_id, wish, document_id=record.id)
-    return Reprocessed(document_id=record.id, job_id=record.job_id)
+    document_id: Id, body: Annotated[Reprocess, Body(default_factory=Reprocess)], call: Acting, creating: Creating
+) -> Response:
+    """Process it again from the start; what a person decided stays.
+
+    By another schema or model it is another document of the same bytes, and what was read before stays as well.
+    """
+    key = creating.derived_key
+
+    def work() -> Reprocessed:
+        record, again = call.org.documents.get(document_id), call.org.reprocessing.by(call.principal)
+        schema = None if body.form_schema is None else call.org.order(body.form_schema, None)
+        model = None if body.model is None else call.org.model(body.model)
+        order = another(again.order_of(record), named=schema, model=model)
+        if not is_answered_by(record, order):
+            named = None if key is None else derived_id("reprocess", call.org.id, key)
+            asked = again.ask(record, order, document_id=named)
+            return Reprocessed(document_id=asked.document_id, job_id=asked.job_id)
+        if record.job_id is None:
+            raise NotFound(f"Document {record.id} has no job; upload it again.", document_id=record.id)
+        wish = Retry(everything=True, keep_checkpoints=body.keep_checkpoints)
+        call.jobs.retry(record.job_id, wish, document_id=record.id)
+        return Reprocessed(document_id=record.id, job_id=record.job_id)
+
+    return creating.once(body, work, status=202)
 
 
 @routes.delete("/{document_id}", status_code=204)
