@@ -94,15 +94,20 @@ app.command(document_failures.remove, name="remove")
 
 @app.command
 def show(document: DocumentId, /, *, json: Json = False) -> int:
-    """Show a document: where it stands, its fields with their evidence, and which checks hold."""
+    """Show a document: where it stands, its fields with their evidence, which checks hold, the sections of a book."""
     from docmill.cli.opening import opened
     from docmill.cli.process_text import document_record
+    from docmill.documents.reading import Format
 
     with opened() as installation:
         found = installation.documents.get(installation.documents.find_id(document))
         record = document_record(found, installation.documents.extraction_json(found))
+        # Only books have them, and the reading of a long scan is not loaded in vain.
+        reading = installation.documents.reading(found) if found.format == Format.EPUB.value else None
+    sections = () if reading is None else reading.sections
     if json:
-        print_json(record)
+        told = [{"number": number, "title": each.title, "text": each.text} for number, each in enumerate(sections, 1)]
+        print_json(record | {"sections": told})
         return 0
     heads = ("id", "file", "status", "document_type", "schema", "confidence", "reader", "duplicate_of", "job_id")
     for name in heads:
@@ -124,6 +129,12 @@ def show(document: DocumentId, /, *, json: Json = False) -> int:
             print(f"\n{name}")
             cells = [[line[column]["value"] if column in line else "" for column in columns] for line in lines]
             print_table([column.upper() for column in columns], cells, give_way=[column.upper() for column in columns])
+    if sections:
+        print()
+        parts = [
+            (str(number), each.title or "", str(len(each.text.split()))) for number, each in enumerate(sections, 1)
+        ]
+        print_table(("SECTION", "TITLE", "WORDS"), parts, give_way=("TITLE",))
     if record["checks"] or record["unchecked"]:
         print()
         _print_checks(record["checks"], record["unchecked"])

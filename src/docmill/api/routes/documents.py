@@ -151,6 +151,14 @@ class PageWords(BaseModel):
     lines: list[list[WordBox]]
 
 
+class SectionText(BaseModel):
+    """A piece of a document that flows, such as a chapter of a book."""
+
+    number: Annotated[int, Field(description="From 1, in the order of the book.")]
+    title: str | None
+    text: str
+
+
 class Link(BaseModel):
     """A link that opens one file for a while."""
 
@@ -297,6 +305,23 @@ def words(
         )
         for each in found
     ]
+
+
+@routes.get("/{document_id}/sections")
+@allowed(Permission.DOCUMENTS_READ)
+def sections(
+    document_id: Id, call: Acting, section: Annotated[int | None, Query(ge=1, le=100_000)] = None
+) -> list[SectionText]:
+    """The sections of a document without pages (an EPUB), or one of them, with their text."""
+    reading = call.org.documents.reading(call.org.documents.get(document_id))
+    found = [
+        SectionText(number=number, title=each.title, text=each.text)
+        for number, each in enumerate(() if reading is None else reading.sections, 1)
+        if section in (None, number)
+    ]
+    if section is not None and not found:
+        raise NotFound(f"Document {document_id} has no section {section}.", document_id=document_id)
+    return found
 
 
 @routes.get(
