@@ -9,6 +9,7 @@ from sqlalchemy import update
 from docmill.api.shapes import write_cursor
 from docmill.db.tables import documents
 from docmill.documents.reading import Format, Reading, Section
+from docmill.model.documents import DocumentStatus
 from docmill.steps.document_children import pack
 from docmill.testing.papers.oddities import epub
 from tests.contract.served import Served
@@ -101,3 +102,20 @@ def test_a_book_has_sections_instead_of_pages(served: Served) -> None:
     problem(served.send("GET", path, params={"section": 0}), 422, "invalid_input")
     # Another organisation's book is not there.
     problem(served.send("GET", path, token="stranger"), 404, "not_found")
+
+
+def test_documents_are_listed_with_their_copies_or_without(served: Served) -> None:
+    ids = []
+    for number in range(3):
+        paper = {"file": (f"{number}.epub", epub(number).content)}
+        ids.append(served.send("POST", f"{API}/documents", files=paper).json()["id"])
+    with served.app.database.write() as connection:
+        copy = update(documents).where(documents.c.id == ids[1])
+        connection.execute(copy.values(status=DocumentStatus.DUPLICATE.value, duplicate_of=ids[0]))
+
+    def listed(query: str) -> list[str]:
+        return [each["id"] for each in served.send("GET", f"{API}/documents{query}").json()["items"]]
+
+    assert listed("") == ids[::-1]
+    assert listed("?duplicates=false") == [ids[2], ids[0]]
+    assert listed("?duplicates=false&status=duplicate") == [ids[1]]

@@ -208,14 +208,20 @@ async def upload(request: Request, call: Acting, creating: Creating) -> Response
 @routes.get("")
 @allowed(Permission.DOCUMENTS_READ)
 def list_documents(
-    call: Acting, status: DocumentStatus | None = None, cursor: Cursor = None, limit: Limit = 50
+    call: Acting,
+    status: DocumentStatus | None = None,
+    duplicates: Annotated[bool, Query(description="Also copies of others.")] = True,
+    cursor: Cursor = None,
+    limit: Limit = 50,
 ) -> Page[Document]:
-    """The newest first."""
+    """The newest first; with `duplicates=false` without those that are copies of others."""
+    # Who asks for that status wants them.
+    copies = duplicates or status is DocumentStatus.DUPLICATE
     shown, following = page_of(
         "document",
         cursor,
         limit,
-        lambda before, most: call.org.documents.list(status=status, before=before, limit=most),
+        lambda before, most: call.org.documents.list(status=status, duplicates=copies, before=before, limit=most),
         lambda record: record.id,
     )
     return Page(items=[Document.of(record) for record in shown], next_cursor=following)
