@@ -102,21 +102,29 @@ def test_what_cannot_be_done_is_said(office: Mill, arguments: list[str], code: i
     assert (answer.code, said in answer.out + answer.err) == (code, True), answer
 
 
-def test_a_file_that_is_gone_costs_the_others_nothing(office: Mill) -> None:
-    answer = office("process", "papers/moved.pdf", "papers/bill.pdf", "--schema", "slip.yaml", "--json")
+def test_a_path_that_names_nothing_is_told_before_the_work_and_costs_the_others_nothing(office: Mill) -> None:
+    answer = office("process", "papers/moved.pdf", "papers/bill.pdf", "inboxx/", "--schema", "slip.yaml", "--json")
     assert answer.code == 1
-    gone, bill = answer.data
+    gone, bill, nowhere = answer.data
     assert (gone["file"], gone["status"], gone["error"]["code"]) == ("papers/moved.pdf", "failed", "file_not_found")
     assert (bill["file"], bill["status"], bill["error"]) == ("papers/bill.pdf", "completed", None)
+    assert nowhere["error"] == {"code": "file_not_found", "message": "There is no folder inboxx/. Check the path."}
+    assert "note: There is no folder inboxx/" in answer.err
+    # It is a mistake in the command and no document: nothing is listed, nothing can be retried or removed.
+    assert gone.keys() == bill.keys()
+    assert [row["id"] for row in (gone, nowhere)] == [None, None]
+    assert [row["id"] for row in office("documents", "list", "--all", "--json").data] == [bill["id"]]
 
 
-def test_files_that_are_all_gone_are_rows_too(office: Mill) -> None:
+def test_paths_that_all_name_nothing_are_rows_too_and_nothing_is_stored(office: Mill) -> None:
     answer = office("process", "none.pdf", "nor/this.pdf", "--json")
     assert (answer.code, [(row["file"], row["error"]["code"]) for row in answer.data]) == (
         1,
         [("none.pdf", "file_not_found"), ("nor/this.pdf", "file_not_found")],
     )
-    assert "There is no file" in office("process", "none.pdf").out
+    told = office("process", "none/")
+    assert (told.code, "There is no folder none/" in told.out) == (1, True)
+    assert office("documents", "list", "--all", "--json").data == []
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -185,3 +193,23 @@ def test_what_failed_because_of_a_limit_is_read_when_the_limit_is_raised(bare: M
     assert record["error"]["code"] == "too_many_pages"
     (mended,) = mill("documents", "retry", "--failed", "--json").data
     assert (mended["id"], mended["status"], mended["error"]) == (record["id"], "completed", None)
+
+
+def test_a_document_is_read_once_more_by_another_schema_or_model(office: Mill) -> None:
+    (first,) = office("process", "papers/bill.pdf", "--schema", "slip.yaml", "--json").data
+    (office.folder / "papers" / "bill.pdf").unlink()
+    (again,) = office("documents", "reprocess", first["id"], "--json").data
+    assert (again["id"], again["status"]) == (first["id"], "completed")
+    office.write("note.yaml", SCHEMA.replace("name: slip", "name: note").replace("  number:", "  mark:"))
+    answer = office("documents", "reprocess", first["id"], "--schema", "note.yaml", "--json")
+    (other,) = answer.data
+    assert (answer.code, other["status"], other["schema"]) == (0, "completed", "note")
+    assert (other["id"] != first["id"], other["file_name"]) == (True, "bill.pdf")
+    (asked,) = office("documents", "reprocess", first["id"], "--model", "counting:one", "--json").data
+    assert (asked["schema"], asked["reader"]) == ("slip", "combined")
+    for arguments, code in (
+        ([], "wrong_use"),
+        ([first["id"], "--schema", "nonsense"], "not_found"),
+        ([first["id"], "--model", "nope:x"], "invalid_input"),
+    ):
+        assert office("documents", "reprocess", *arguments, "--json").error["code"] == code

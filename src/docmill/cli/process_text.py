@@ -1,5 +1,6 @@
 """Documents as the command line tells of them: a bar while they are worked on, a table, records for programs."""
 
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from docmill.model.documents import DocumentStatus
 
 if TYPE_CHECKING:
     from docmill.documents.records import DocumentRecord
+    from docmill.model.errors import DocmillError
     from docmill.services.processing import Progress, Watcher
 
 _PARTIES = ("seller_name", "company", "vendor", "vendor_name", "merchant")
@@ -57,6 +59,17 @@ def document_record(
         "created_at": record.created_at,
         "finished_at": record.finished_at,
     }
+
+
+def absent_record(file: str, fault: "DocmillError") -> dict[str, Any]:
+    """A row for a path that names nothing: as the others are, with no document behind it."""
+    from docmill.bootstrap.clock import this_moment
+    from docmill.documents.intake import refused, shown_name
+    from docmill.documents.records import DocumentRecord
+
+    nobody = DocumentRecord(id="", org_id="", file_name=shown_name(file), created_at=this_moment())
+    unknown = dict.fromkeys(("id", "variant", "created_at", "finished_at"))
+    return document_record(refused(nobody, fault), None, file=file) | unknown
 
 
 def print_records(records: Iterable[dict[str, Any]]) -> int:
@@ -108,8 +121,8 @@ def _print_rows(rows: Sequence[Sequence[Any]]) -> None:
     for file, remark in [
         (printable(file), printable(row[-1])) for file, row in zip(files, rows, strict=True) if row[-1]
     ]:
-        # What is a copy says its status; a line for each would bury those that say what went wrong.
-        if not remark.startswith(_COPY):
+        # That it is a copy its status says; a line for each would bury those that say what is wrong.
+        if not _ONLY_A_COPY.fullmatch(remark):
             sys.stdout.write(fill(f"{file}: {remark}", width, initial_indent="- ", subsequent_indent="  ") + "\n")
     if rows and _HEADS.index("ID") not in places:
         lacking = [name for at, name in enumerate(_HEADS) if at not in places and name in _GIVE_WAY]
@@ -157,12 +170,14 @@ def _row(record: dict[str, Any]) -> Sequence[Any]:
     fields = record["fields"]
     total, currency = _first(fields, _TOTALS), _first(fields, ("currency",))
     sure = record["confidence"]
+    broken = [check for check in record["checks"] if not check["passed"]]
     remark = ""
     if record["error"] is not None:
         remark = f"{record['error']['code']}: {record['error']['message']}"
     elif record["duplicate_of"] is not None:
-        remark = f"{_COPY}{record['duplicate_of']}"
-    elif broken := [check for check in record["checks"] if not check["passed"]]:
+        # What is wrong with the original is wrong with it: a folder that is processed again must not look better.
+        remark = f"duplicate of {record['duplicate_of']}" + (f": {_told(broken)}" if broken else "")
+    elif broken:
         remark = _told(broken)
     elif record["status"] == DocumentStatus.COMPLETED.value and record["schema"] is None:
         remark = "nothing extracted: it is of no known type; --schema NAME reads it all the same"
@@ -175,12 +190,12 @@ def _row(record: dict[str, Any]) -> Sequence[Any]:
         _first(fields, _DATES),
         f"{total} {currency}".strip() if total else "",
         "" if sure is None else f"{sure:.0%}",
-        record["id"],
+        record["id"] or "",
         remark,
     )
 
 
-_COPY = "duplicate of "
+_ONLY_A_COPY = re.compile(r"duplicate of \S+")
 _MOST_TOLD = 3
 """Checks of a document that are told in the table: `docmill documents show` has all."""
 

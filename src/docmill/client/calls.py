@@ -149,9 +149,10 @@ class Client:
             Pause().wait(_LOOK)
         raise TookTooLong(f"Job {job_id} has not come to its end within {within:g} s. Its steps tell why.")
 
-    def reprocess(self, document_id: str) -> str:
-        """Process a document again; the id of its job."""
-        return str(self.call("POST", f"/documents/{document_id}/reprocess", {})["job_id"])
+    def reprocess(self, document_id: str, *, schema: str | None = None, model: str | None = None) -> str:
+        """Process a document again; the id of the job. By another schema or model that of another document."""
+        asked = {name: value for name, value in (("schema", schema), ("model", model)) if value is not None}
+        return str(self.call("POST", f"/documents/{document_id}/reprocess", asked)["job_id"])
 
     def item(self, item_id: str) -> ItemView:
         """A review item with its fields; also by the id of its document."""

@@ -13,7 +13,7 @@ from docmill.db.database import Database
 from docmill.db.tables import documents, review_items
 from docmill.engine.bell import Bell
 from docmill.engine.store_pool import StorePool
-from docmill.model.errors import NotFound
+from docmill.model.errors import InvalidInput, NotFound
 from docmill.model.ids import DEFAULT_ORG, canonical_id
 from docmill.model.people import Principal
 from docmill.model.review import AlreadyDecided, NotYours, ReviewStatus, Superseded, VersionConflict
@@ -29,6 +29,12 @@ if TYPE_CHECKING:
     from docmill.extraction.schema import FieldSchema
 
 CLAIM_FOR = timedelta(minutes=30)
+Check = Callable[[Connection], None]
+"""Looks at somebody in the transaction that gives them work, and may refuse."""
+
+
+def nobody_asks(connection: Connection) -> None:
+    """For whoever gives work to people of any name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,3 +191,9 @@ class ReviewBase(OrgService):
 
 def _latest_of(query: Any, document_id: str) -> Any:
     return query.where(review_items.c.document_id == document_id).order_by(review_items.c.round.desc()).limit(1)
+
+
+def check_text(text: str, what: str, most: int, field: str) -> None:
+    """InvalidInput if a person has said nothing, or too much, or what no database stores."""
+    if not text.strip() or len(text) > most or "\0" in text:
+        raise InvalidInput(f"A {what} has 1 to {most:,} characters.", field=field)

@@ -129,6 +129,15 @@ def test_copies_do_not_bury_what_went_wrong(monkeypatch: pytest.MonkeyPatch) -> 
     assert not [line for line in lines if line.startswith("- ")]
 
 
+def test_what_is_wrong_with_the_original_is_told_of_its_copy(monkeypatch: pytest.MonkeyPatch) -> None:
+    failed = {"name": "total_adds_up", "passed": False, "message": "subtotal + tax = 12.00, total = 13.00."}
+    copy = {"status": "duplicate", "duplicate_of": "01a1"}
+    lines = printed(monkeypatch, 100, document("a.pdf", checks=[failed], **copy), document("b.pdf", **copy))
+    assert [line for line in lines if line.startswith("- ")] == [
+        "- a.pdf: duplicate of 01a1: subtotal + tax = 12.00, total = 13.00."
+    ]
+
+
 def test_what_nothing_was_extracted_from_is_said_to_be_so(monkeypatch: pytest.MonkeyPatch) -> None:
     nothing = document("novel.epub", schema=None, document_type="other", fields={}, confidence=None)
     assert any("nothing extracted" in line for line in printed(monkeypatch, 100, nothing))

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Body, Query, Response
@@ -189,9 +190,10 @@ def assign(
     seen: Seen,
 ) -> ItemSummary:
     """Give it to somebody, or to whoever has the fewest. A claim of somebody else ends with it."""
-    if body.to is not None:
-        call.org.people.check_reviewer(call.principal, body.to)
-    return _told(response, call.org.review.assign(call.principal, item_id, body.to, version=seen))
+    if body.to is None:
+        return _told(response, call.org.review.assign(call.principal, item_id, version=seen))
+    check = partial(call.org.people.hold_reviewer, call.principal, body.to)
+    return _told(response, call.org.review.assign(call.principal, item_id, body.to, version=seen, check=check))
 
 
 @routes.post("/items/{item_id}/unassign")
@@ -331,8 +333,8 @@ def reviewers(call: Acting) -> Sequence[str]:
 @allowed(Permission.REVIEW_MANAGE)
 def enroll(name: Name, call: Acting) -> None:
     """Give somebody work from now on."""
-    call.org.people.check_reviewer(call.principal, name)
-    call.org.review.enroll(call.principal, name)
+    check = partial(call.org.people.hold_reviewer, call.principal, name)
+    call.org.review.enroll(call.principal, name, check=check)
 
 
 @routes.delete("/reviewers/{name}", status_code=204)
