@@ -43,6 +43,8 @@ RECEIPT = [
     "subtotal",
     "tax",
     "rounding",
+    "service_charge",
+    "tip",
     "receipt_number",
     "tax_id",
     "payment_method",

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from docmill.extraction.checks import check
 from docmill.extraction.confidence import DOUBTED_BY_READER
 from docmill.extraction.local.receipts import RECEIPT, read_receipt
 from docmill.extraction.local.training import Labelled, Model, cross_validate, shipped
@@ -262,6 +263,46 @@ def test_words_that_are_printed_as_one_are_left_so(model: Model) -> None:
     whole = read_receipt(slip(*rows, whole=True), SCHEMA, model)
     assert "TAMANBANDAR" in whole.fields["address"].value
     assert "TAMAN BANDAR" in values(read(model, *rows))["address"]
+
+
+MARKET = (
+    "              SUPERMARKT LINDE",
+    "          Schillerplatz 4, 70173 Stuttgart",
+    "                                  EUR",
+    "BIO MILCH 3,8%                   1,29 B",
+    "ROGGENBROT                       3,49 B",
+    "WEIN GRAUBURG.                   5,99 A",
+    "SUMME                EUR        10,77",
+    "Geg. BAR             EUR        20,00",
+    "Rückgeld             EUR         9,23",
+    "Steuer %      Netto   Steuer   Brutto",
+    "A= 19,0%       5,03     0,96     5,99",
+    "B= 7,0%        4,47     0,31     4,78",
+    "14.03.2026     18:22      Bon 7712",
+)
+
+
+def test_the_lines_of_a_till_on_the_continent_end_at_its_sum(model: Model) -> None:
+    found = read(model, *MARKET)
+    assert [row["amount"].value for row in found.rows["line_items"]] == ["1.29", "3.49", "5.99"]
+    assert values(found)["total"] == "10.77"
+    assert found.fields["total"].signals["settled"] == 1
+
+
+def test_a_tip_and_a_charge_for_service_are_parts_of_the_total(model: Model) -> None:
+    rows = [*DINER[:-2], "SERVICE CHARGE                       1.28", "TIP                                  2.00"]
+    rows += ["GRAND TOTAL                         17.10", "VISA                                17.10"]
+    found = check(read(model, *rows), SCHEMA)
+    assert [values(found)[name] for name in ("service_charge", "tip", "total")] == ["1.28", "2.00", "17.10"]
+    assert "total_adds_up" in {each.name for each in found.checks if each.passed}
+
+
+def test_how_many_stands_before_what_if_it_does_so_in_every_row(model: Model) -> None:
+    rows = [row.replace("COFFEE  ", "2 COFFEE").replace("PANCAKES  ", "1 PANCAKES") for row in DINER]
+    items = read(model, *rows).rows["line_items"]
+    assert [(row["quantity"].value, row["description"].value) for row in items] == [("2", "COFFEE"), ("1", "PANCAKES")]
+    rows = [row.replace("COFFEE      ", "7 UPTOWN SODA") for row in DINER]
+    assert [row["description"].value for row in read(model, *rows).rows["line_items"]] == ["7 UPTOWN SODA", "PANCAKES"]
 
 
 def test_lines_are_read_with_their_numbers(model: Model) -> None:

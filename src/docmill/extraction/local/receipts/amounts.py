@@ -32,7 +32,18 @@ LABELS = {
     "rm": r"\brm\b|\$|myr",
     "summary": r"summary|tax ?code|taxable|code",
 }
-_LABELS = {name: re.compile(pattern) for name, pattern in LABELS.items()}
+_IN_EUROPE = {
+    "total": r"\bsumme\b|gesamt|zahlbetrag|zu zahlen|te betalen|a payer|a pagar|\bsuma\b|\brazem\b|\bcelkem\b|att betala",
+    "sub": r"zwischensumme|sous-?\s?total|tussentotaal",
+    "cash": r"geg(?:eben)?\W{1,2}bar\b|\bbar\b(?=\W*(?:eur|€|chf))|bargeld|especes|contanti|efectivo|gotowka|dinheiro",
+    "change": r"ruckgeld|rueckgeld|\bzuruck\b|\brendu\b|\bcambio\b|wisselgeld|\bvaxel\b",
+    "paid": r"girocard|ec-karte|kreditkarte|carte bancaire|bancomat|tarjeta|pinpas|maestro",
+    "tax": r"\bmwst|\bust\b|\btva\b|\biva\b|\bbtw\b|\bmoms\b|\bmva\b|\bsteuer\b|\bptu\b|\bdph\b",
+    "excl": r"\bnetto\b|hors taxe|imponibile|base imponible",
+    "disc": r"rabatt|\bremise\b|\bsconto\b|descuento|korting",
+}
+"""The same on tills of the continent."""
+_LABELS = {name: re.compile("|".join(filter(None, (said, _IN_EUROPE.get(name))))) for name, said in LABELS.items()}
 _DOLLAR = re.compile(r"(?<![A-Za-z0-9.,])S(?=\d)")
 """A dollar sign that was read as a letter."""
 _GLUED = re.compile(r"(?<=[a-z])RM(?=\s?\d)")

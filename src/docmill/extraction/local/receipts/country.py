@@ -9,7 +9,7 @@ _STATES = (
     "A[KLRZ]|C[AOT]|D[CE]|FL|GA|HI|I[ADLN]|K[SY]|LA|M[ADEINOST]|N[CDEHJMVY]|O[HKR]|PA|RI|S[CD]|T[NX]|UT|V[AT]|W[AIVY]"
 )
 _ELSEWHERE = re.compile(
-    r"\b(?:GST|HST|PST|SST|VAT|MwSt|USt|TVA|IVA|BTW|ABN|UEN|RM|SGD|CAD|AUD|NZD|HKD|SDN|BHD|PTE|PTY|GmbH)\b|[€£₹]"
+    r"\b(?:GST|HST|PST|SST|VAT|MwSt|USt|TVA|IVA|BTW|ABN|UEN|RM|SGD|CAD|AUD|NZD|HKD|EUR|CHF|GBP|SEK|NOK|DKK|PLN|CZK|SDN|BHD|PTE|PTY|GmbH)\b|[€£₹]"
     r"|\b(?:Singapore|Malaysia|Canada|Australia|New Zealand|Hong Kong|Ontario|Jalan)\b",
     re.IGNORECASE,
 )

@@ -17,6 +17,8 @@ from docmill.extraction.values.amounts import find_amounts, format_amount, forma
 _END = ("total", "sub", "round", "cash", "change", "paid", "grand", "summary")
 _TIMES = re.compile(r"(?<![\d.])(\d{1,4}(?:\.\d{1,3})?)\s?[xX×*@]\s?(?:RM|\$)?\s?(?=\d|$)")
 _COUNT = re.compile(r"^\W*(\d{1,3})(?:\.0{1,3})?\s")
+_COUNTED = re.compile(r"[1-9]\d?\s+[^\W\d_]{2}")
+"""How many before what: believed if it is so in every row, for `7 UP` is a name."""
 _LONE = re.compile(r"(?<=\s)(\d{1,3})(?=\s)")
 _NUMBER = re.compile(r"\d{1,3}(?:\.0{1,3})?")
 _CENTS = Decimal("0.02")
@@ -87,6 +89,10 @@ def _items(layout: Layout, amounts: Amounts) -> list[_Item]:
             item.spans = waiting or spans
         waiting = []
         items.append(item)
+    if len(items) > 1 and all(_COUNTED.match(item.description) and item.quantity is None for item in items):
+        for item in items:
+            count, item.description = item.description.split(None, 1)
+            item.quantity = Decimal(count)
     for item in items:
         item.description = _FLAG.sub("", _CODE.sub("", item.description)).strip(" -:*.")
     return [item for item in items if item.description and not _TAX_CODE.fullmatch(item.description)]
