@@ -115,7 +115,7 @@ def closely_set(text: str) -> Reading:
     """In larger type, so that an empty line between two blocks is hardly more than the type is high."""
     (page,) = typed_reading(text).pages
     lines = [
-        Line(words=tuple(replace(word, box=replace(word.box, bottom=word.box.bottom + 0.0025)) for word in line.words))
+        Line(words=tuple(word._replace(box=word.box._replace(bottom=word.box.bottom + 0.0025)) for word in line.words))
         for line in page.lines
     ]
     return Reading(sha256="0" * 64, format=Format.PDF, pages=(replace(page, lines=tuple(lines)),))
