@@ -33,7 +33,8 @@ LABELS = {
     "summary": r"summary|tax ?code|taxable|code",
 }
 _IN_EUROPE = {
-    "total": r"\bsumme\b|gesamt|zahlbetrag|zu zahlen|te betalen|a payer|a pagar|\bsuma\b|\brazem\b|\bcelkem\b|att betala",
+    "total": r"\bsumme\b|gesamt|zahlbetrag|zu zahlen|te betalen|a payer|a pagar"
+    r"|\bsuma\b|\brazem\b|\bcelkem\b|att betala",
     "sub": r"zwischensumme|sous-?\s?total|tussentotaal",
     "cash": r"geg(?:eben)?\W{1,2}bar\b|\bbar\b(?=\W*(?:eur|€|chf))|bargeld|especes|contanti|efectivo|gotowka|dinheiro",
     "change": r"ruckgeld|rueckgeld|\bzuruck\b|\brendu\b|\bcambio\b|wisselgeld|\bvaxel\b",
