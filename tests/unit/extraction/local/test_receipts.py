@@ -294,7 +294,9 @@ def test_a_tip_and_a_charge_for_service_are_parts_of_the_total(model: Model) -> 
     rows += ["GRAND TOTAL                         17.10", "VISA                                17.10"]
     found = check(read(model, *rows), SCHEMA)
     assert [values(found)[name] for name in ("service_charge", "tip", "total")] == ["1.28", "2.00", "17.10"]
-    assert "total_adds_up" in {each.name for each in found.checks if each.passed}
+    assert {"total_adds_up", "lines_add_up"} <= {each.name for each in found.checks if each.passed}
+    above = [*DINER[:-3], "TIP                                  2.00", "TOTAL                               15.82"]
+    assert [row["amount"].value for row in read(model, *above).rows["line_items"]] == ["3.25", "9.50"]
 
 
 def test_how_many_stands_before_what_if_it_does_so_in_every_row(model: Model) -> None:
