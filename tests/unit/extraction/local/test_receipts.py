@@ -239,6 +239,13 @@ def test_other_days_of_a_slip_tell_which_number_is_the_month(model: Model) -> No
     assert values(read(model, *rows))["date"] == "2026-07-06"
 
 
+def test_what_was_owed_before_is_not_what_was_paid(model: Model) -> None:
+    rows = [*GROCER[:9], "Outstanding before payment       RM 153.85", "Amount Paid (Cash)               RM 118.35"]
+    found = read(model, *rows).fields["total"]
+    assert found.value == "118.35"
+    assert "153.85" not in found.alternatives
+
+
 def test_the_number_of_a_house_is_no_date(model: Model) -> None:
     rows = changed(("NO. 8, JALAN KENANGA 3/2,", "1-1-09, QUEENS MALL,"))
     found = read(model, *rows)
