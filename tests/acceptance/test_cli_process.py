@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from docmill.testing.papers import invoice_pdf
+from docmill.testing.waiting import until
 from tests.acceptance.mill import Mill
 from tests.contract.mailroom import SCHEMA, letter
 from tests.unit.documents.making import text_pdf
@@ -130,6 +131,21 @@ def test_waiting_for_whoever_writes_into_a_pipe_can_be_interrupted(office: Mill,
         running.signal(number)
         answer = running.end()
     assert (answer.code, "The same command goes on from here" in answer.err) == (130, True), answer
+
+
+def test_a_second_interrupt_ends_at_once_with_one_line_and_the_same_command_goes_on(office: Mill) -> None:
+    command = ("process", "papers/bill.pdf", "--schema", "slip.yaml", "--model", "counting:any", "--json")
+    with office.having(SILENT="1").started(*command) as running:
+        until((office.folder / "counted").exists, what="a model that is asked")
+        running.signal(signal.SIGINT)
+        running.says("Ctrl-C once more ends at once")
+        running.signal(signal.SIGINT)
+        answer = running.end()
+    assert (answer.code, answer.out) == (130, "")
+    assert answer.err.splitlines()[-1:] == ["Interrupted. The same command goes on from here."]
+    assert len(answer.err.splitlines()) == 2, answer.err
+    (row,) = office(*command).data
+    assert (row["status"], row["variant"]) == ("completed", "counting:any")
 
 
 def test_a_document_is_found_by_its_file(office: Mill) -> None:
