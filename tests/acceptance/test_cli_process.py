@@ -87,7 +87,7 @@ def test_standard_input_is_a_document_and_a_model_can_be_asked(office: Mill) -> 
     [
         (["process"], 2, "PATHS"),
         (["process", "papers", "--schema", "nonsense"], 2, "no field schema"),
-        (["process", "papers", "--model", "nobody's"], 1, "whose model"),
+        (["process", "papers", "--model", "nobody's"], 2, "whose model"),
         (["process", "papers", "--out", "slip.yaml"], 1, "cannot be written to slip.yaml"),
         (["process", "papers", "--model", "nope:x"], 2, "no provider 'nope'"),
         (["process", "papers", "--schema", "faulty.yaml"], 2, "numbr"),
@@ -146,6 +146,13 @@ def test_a_second_interrupt_ends_at_once_with_one_line_and_the_same_command_goes
     assert after == "Interrupted. The same command goes on from here.\n"
     (row,) = office(*command).data
     assert (row["status"], row["variant"]) == ("completed", "counting:any")
+
+
+def test_a_picture_of_a_page_goes_into_no_folder_that_is_not_there(office: Mill) -> None:
+    assert office("process", "papers/bill.pdf", "--schema", "slip.yaml").code == 0
+    refused = office("show", "papers/bill.pdf", "--output", "nope/bill.png", "--json")
+    assert (refused.code, refused.error["code"]) == (1, "output_unwritable")
+    assert not (office.folder / "nope").exists()
 
 
 def test_a_document_is_found_by_its_file(office: Mill) -> None:
