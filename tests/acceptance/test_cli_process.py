@@ -206,5 +206,10 @@ def test_what_failed_because_of_a_limit_is_read_when_the_limit_is_raised(bare: M
     strict = mill.having(DOCMILL_DOCUMENTS__MAX_PAGES="2")
     (record,) = strict("process", "book.pdf", "--json").data
     assert record["error"]["code"] == "too_many_pages"
-    (mended,) = mill("documents", "retry", "--failed", "--json").data
+    (mill.folder / "notes.txt").write_text("no document")
+    assert mill("process", "notes.txt").code == 1
+    again = mill("documents", "retry", "--failed", "--json")
+    # A file of no kind that is read was not kept, so it cannot be tried; not a word would look as if it had been.
+    assert "of 1 failed document no bytes were kept" in again.err
+    (mended,) = again.data
     assert (mended["id"], mended["status"], mended["error"]) == (record["id"], "completed", None)
