@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from docmill.testing.papers import invoice_pdf
+from docmill.testing.waiting import until
 from tests.acceptance.mill import Mill
 from tests.contract.mailroom import SCHEMA, letter
 from tests.unit.documents.making import text_pdf
@@ -86,7 +87,7 @@ def test_standard_input_is_a_document_and_a_model_can_be_asked(office: Mill) -> 
     [
         (["process"], 2, "PATHS"),
         (["process", "papers", "--schema", "nonsense"], 2, "no field schema"),
-        (["process", "papers", "--model", "nobody's"], 1, "whose model"),
+        (["process", "papers", "--model", "nobody's"], 2, "whose model"),
         (["process", "papers", "--out", "slip.yaml"], 1, "cannot be written to slip.yaml"),
         (["process", "papers", "--model", "nope:x"], 2, "no provider 'nope'"),
         (["process", "papers", "--schema", "faulty.yaml"], 2, "numbr"),
@@ -140,6 +141,28 @@ def test_waiting_for_whoever_writes_into_a_pipe_can_be_interrupted(office: Mill,
     assert (answer.code, "The same command goes on from here" in answer.err) == (130, True), answer
 
 
+def test_a_second_interrupt_ends_at_once_with_one_line_and_the_same_command_goes_on(office: Mill) -> None:
+    command = ("process", "papers/bill.pdf", "--schema", "slip.yaml", "--model", "counting:any", "--json")
+    with office.having(SILENT="1").started(*command) as running:
+        until((office.folder / "counted").exists, what="a model that is asked")
+        running.signal(signal.SIGINT)
+        running.says("Ctrl-C once more ends at once")
+        running.signal(signal.SIGINT)
+        answer = running.end()
+    assert (answer.code, answer.out) == (130, "")
+    _, after = answer.err.split("Ctrl-C once more ends at once.\n")
+    assert after == "Interrupted. The same command goes on from here.\n"
+    (row,) = office(*command).data
+    assert (row["status"], row["variant"]) == ("completed", "counting:any")
+
+
+def test_a_picture_of_a_page_goes_into_no_folder_that_is_not_there(office: Mill) -> None:
+    assert office("process", "papers/bill.pdf", "--schema", "slip.yaml").code == 0
+    refused = office("show", "papers/bill.pdf", "--output", "nope/bill.png", "--json")
+    assert (refused.code, refused.error["code"]) == (1, "output_unwritable")
+    assert not (office.folder / "nope").exists()
+
+
 def test_a_document_is_found_by_its_file(office: Mill) -> None:
     (office.folder / "filed").mkdir()
     (office.folder / "filed" / "a-bill.pdf").write_bytes(BILL)
@@ -191,7 +214,12 @@ def test_what_failed_because_of_a_limit_is_read_when_the_limit_is_raised(bare: M
     strict = mill.having(DOCMILL_DOCUMENTS__MAX_PAGES="2")
     (record,) = strict("process", "book.pdf", "--json").data
     assert record["error"]["code"] == "too_many_pages"
-    (mended,) = mill("documents", "retry", "--failed", "--json").data
+    (mill.folder / "notes.txt").write_text("no document")
+    assert mill("process", "notes.txt").code == 1
+    again = mill("documents", "retry", "--failed", "--json")
+    # A file of no kind that is read was not kept, so it cannot be tried; not a word would look as if it had been.
+    assert "of 1 failed document no bytes were kept" in again.err
+    (mended,) = again.data
     assert (mended["id"], mended["status"], mended["error"]) == (record["id"], "completed", None)
 
 

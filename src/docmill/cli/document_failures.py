@@ -1,5 +1,6 @@
 """`docmill documents retry` and `docmill documents remove`: what to do about files that failed."""
 
+import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated
 
@@ -32,6 +33,9 @@ def retry(*documents: Which, failed: Failed = False, json: Json = False) -> int:
         # All are looked at before the first begins: whoever is refused has started nothing.
         chosen = _chosen(installation, documents, failed=failed)
         started = dict(_retriable(chosen, passing_over=failed))
+        if passed_over := len(chosen) - len(started):
+            told = f"of {counted(passed_over, 'failed document')} no bytes were kept; mend the files and process them"
+            print(f"note: {told}. `docmill documents remove --failed` takes them off the list.", file=sys.stderr)
         for document_id, job_id in started.items():
             installation.jobs.by(acting).retry(job_id, Retry(everything=True), document_id=document_id)
         finish(installation, list(started.values()))

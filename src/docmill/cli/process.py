@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _MOST_COUNTED = 64
 """Files that are counted before any is looked at: there are fewer children than that."""
+_HOW_TO_GO_ON = "The same command goes on from here."
 
 
 def process(
@@ -108,6 +109,7 @@ def _worked_on(
     quiet: bool,
 ) -> "Sequence[Entry]":
     """Work on the inputs to their ends, and show how it goes."""
+    from docmill.cli.interrupts import tell_waiting
     from docmill.cli.process_text import progress_shown
     from docmill.workers.process import alongside
 
@@ -120,7 +122,7 @@ def _worked_on(
         watch(progress)
 
     try:
-        with progress_shown(quiet=quiet) as watch, alongside(worker) as working:
+        with progress_shown(quiet=quiet) as watch, alongside(worker, waiting=tell_waiting) as working:
             try:
                 entries = processing.run(run_id, inputs, order, template_id, watch=note, check=working.check)
             except KeyboardInterrupt:
@@ -128,7 +130,7 @@ def _worked_on(
                 raise
     except KeyboardInterrupt:
         told = f"{done} of {counted(len(inputs), 'document')}"
-        print(f"Interrupted: {told} done. The same command goes on from here.", file=sys.stderr)
+        print(f"Interrupted: {told} done. {_HOW_TO_GO_ON}", file=sys.stderr)
         raise
     processing.close_run(run_id)
     return entries
@@ -136,22 +138,21 @@ def _worked_on(
 
 @contextmanager
 def _warmed(settings: "Settings", paths: Sequence[str]) -> "Iterator[Children]":
-    """Children that import what they will need while we import, open and store what we do: they take as long."""
+    """Children that import what they will need while we import, open and store what we do: they take as long.
+
+    An interrupt ends them too: by then the worker has given back what it did, or this process ends at once.
+    """
     from docmill.bootstrap import children_of
+    from docmill.cli.interrupts import second_ends_at_once
     from docmill.steps import document_children
 
     children = children_of(settings)
-    children.warm(document_children.warm, _files(paths))
-    try:
-        yield children
-    except KeyboardInterrupt:
-        # The worker may still be giving back what it does: killed under it, a page would count as failed. They end
-        # with this process.
-        raise
-    except BaseException:
-        children.close()
-        raise
-    children.close()
+    with second_ends_at_once(f"Interrupted. {_HOW_TO_GO_ON}", before=children.abandon):
+        try:
+            children.warm(document_children.warm, _files(paths))
+            yield children
+        finally:
+            children.close()
 
 
 def _files(paths: Sequence[str]) -> int:

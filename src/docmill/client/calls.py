@@ -170,9 +170,10 @@ class Client:
         """Give a field this value."""
         return self.edit(item, "correct", {"path": path, "value": value})
 
-    def approve(self, item: Item) -> Decision:
-        """Approve the values as they stand."""
-        return cast(Decision, self.call("POST", f"/review/items/{item['id']}/approve", headers=_seen(item)))
+    def approve(self, item: Item, *, anyway: bool = True) -> Decision:
+        """Approve the values as they stand; unless `anyway`, only if all checks hold."""
+        path = f"/review/items/{item['id']}/approve"
+        return cast(Decision, self.call("POST", path, {"anyway": anyway}, headers=_seen(item)))
 
     def reject(self, item: Item, reason: str) -> Decision:
         """Reject the document."""

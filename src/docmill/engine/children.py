@@ -233,6 +233,13 @@ class Children:
             self._idle.get().close()
         self._watchdog.close()
 
+    def abandon(self) -> None:
+        """Kill those at work and wait for nobody: for a process that ends at once, from within a signal handler too, so
+        without the lock, which whoever was interrupted may hold. The idle ones end as their pipes close."""
+        self._closed = True
+        for child in tuple(self._busy):
+            child.kill()
+
 
 def _task(function: Callable[..., Any], arguments: tuple[object, ...]) -> bytes:
     if "<locals>" in function.__qualname__ or function.__name__ == "<lambda>":

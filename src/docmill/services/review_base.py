@@ -100,6 +100,16 @@ class ReviewBase(OrgService):
         row: Row[Any] | None = None if original is None else connection.execute(_latest_of(mine, original)).first()
         return row
 
+    def _warm(self, item_id: str) -> None:
+        """Fetch what is stored outside the database before a transaction is open, which would hold others up."""
+        with self._database.read() as connection:
+            item = self._found(connection, item_id)
+        self._extraction_of(item)
+
+    def _extraction_of(self, item: Row[Any]) -> "tuple[Extraction | None, FieldSchema | None]":
+        extraction = self._reading.extraction(item.extraction_key)
+        return extraction, self._reading.schema(item.schema_name, item.options.get("schema_file"))
+
     def _hold(self, connection: Connection, item_id: str, version: int | None) -> Row[Any]:
         """The item, locked after its document: the order in which the processing of documents locks them too."""
         seen = self._found(connection, item_id)
