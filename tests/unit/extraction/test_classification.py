@@ -149,7 +149,16 @@ def test_one_that_is_doubtful_and_has_all_that_is_required_is_read(monkeypatch: 
     for sure, schema in ((0.5, read.schema), (0.95, "")):
         other = Classified(type=DocumentType.OTHER, confidence=sure, schema="invoice")
         monkeypatch.setattr(extracting, "classify", lambda *_, other=other: other)
-        assert extract(invoice).schema == schema
+        found = extract(invoice)
+        assert found.schema == schema
+        # What has fields is called what it is summed up as.
+        assert found.document_type == (schema or "other")
+
+
+def test_a_letter_that_speaks_of_money_is_no_receipt() -> None:
+    said = ["Dear Ms Okafor,", "We confirm the lease of the premises for a term of five years at a rent of"]
+    letter = extract(paper([*said, "£24,000.00 a year, payable quarterly in advance.", "Yours sincerely,"]))
+    assert (letter.document_type, letter.schema, letter.fields) == ("letter", "", {})
 
 
 def test_what_only_has_the_words_of_an_invoice_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
