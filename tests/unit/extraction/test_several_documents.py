@@ -11,6 +11,7 @@ from docmill.documents.reading import Box, Format, Line, Page, Reading, TextSour
 from docmill.extraction.confidence import FAILED_CAP
 from docmill.extraction.extracting import extract
 from docmill.extraction.result import Check, Extraction
+from docmill.extraction.same_paper import identity, named
 from docmill.extraction.schema_text import parse_schema
 from docmill.extraction.several_documents import CHECK
 from docmill.review.fields import found_in
@@ -147,6 +148,11 @@ def test_no_value_that_may_be_of_another_paper_is_sure_and_each_comes_to_a_perso
     assert found.confidence < alone.confidence
     rows = {row.path: row for row in found_in(found, None).rows}
     assert all(rows[name].needs_review for name in check.fields)
+
+
+def test_a_paper_that_was_split_off_is_not_accused_of_being_the_stack() -> None:
+    assert identity(named(extract(typed_reading(FORGE, OUTBACK))), {}) is None
+    assert identity(named(extract(typed_reading(FORGE))), {}) is not None
 
 
 def test_a_schema_of_ones_own_is_told_too() -> None:
