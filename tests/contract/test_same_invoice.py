@@ -9,7 +9,8 @@ import pytest
 
 from docmill.documents.records import DocumentRecord
 from docmill.extraction.result import Check
-from docmill.extraction.same_invoice import CHECK
+from docmill.extraction.same_paper import INVOICE as CHECK
+from docmill.extraction.same_paper import Identity
 from docmill.model.documents import DocumentStatus
 from docmill.model.ids import DEFAULT_ORG
 from docmill.model.people import system_principal
@@ -86,13 +87,13 @@ def test_whoever_was_quicker_between_the_look_and_the_commit_is_not_overlooked(
 ) -> None:
     (first,) = room.process(room.put("first.pdf", FIRST))
     looks: list[str] = []
-    look = DocumentWork.same_invoice
+    look = DocumentWork.same_paper
 
-    async def late(work: DocumentWork, org_id: str, identity: str | None, document_id: str) -> Any:
+    async def late(work: DocumentWork, org_id: str, identity: Identity | None, document_id: str) -> Any:
         looks.append(document_id)
         return None if len(looks) == 1 else await look(work, org_id, identity, document_id)
 
-    monkeypatch.setattr(DocumentWork, "same_invoice", late)
+    monkeypatch.setattr(DocumentWork, "same_paper", late)
     (second,) = room.process(room.put("scan.pdf", SCAN))
     assert looks == [second.id, second.id]
     assert [first.id in check.message for check in told(room, second)] == [True]

@@ -200,7 +200,12 @@ WRITERS = {
     "memberships": {"services/organisations.py", "services/people.py"},
     "organisations": {"services/organisations.py"},
     "processed_documents": {
-        *("documents/invoices.py", "services/discarding.py", "services/document_chores.py", "steps/document_rows.py"),
+        *(
+            "documents/same_papers.py",
+            "services/discarding.py",
+            "services/document_chores.py",
+            "steps/document_rows.py",
+        ),
     },
     "prompts": {"prompts/store.py"},
     "review_comments": {"services/review.py"},

@@ -1,7 +1,7 @@
 """What the settings mean to each part: limits, rules and places in the form in which those want them."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -109,15 +109,17 @@ def document_work(
             sla=review.sla,
         ),
         abreast=settings.children.count or os.cpu_count() or 1,
-        earlier=None if database is None else partial(_earlier_invoice, database),
+        earlier=None if database is None else partial(_earlier_paper, database),
     )
 
 
-def _earlier_invoice(database: "Database", org_id: str, identity: str, document_id: str) -> tuple[str, str] | None:
-    from docmill.documents.invoices import earlier
+def _earlier_paper(
+    database: "Database", org_id: str, against: Sequence[str], document_id: str
+) -> tuple[str, str] | None:
+    from docmill.documents.same_papers import earlier
 
     with database.scoped(org_id).read() as connection:
-        return earlier(connection, org_id=org_id, identity=identity, document_id=document_id)
+        return earlier(connection, org_id=org_id, against=against, document_id=document_id)
 
 
 def no_blobs() -> "Blobs":

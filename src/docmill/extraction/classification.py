@@ -254,9 +254,14 @@ def _title_scores(lines: Sequence[tuple[Page, Line, str]]) -> dict[str, float]:
     whole = "\n".join([text for _, _, text in lines])
     starts = [0, *accumulate(len(text) + 1 for _, _, text in lines)]
     found: dict[str, float] = {}
-    for kind, pattern in _titles().items():
+    matches = {kind: list(pattern.finditer(whole)) for kind, pattern in _titles().items()}
+    # A `pro forma invoice` is none: what stands within the longer title of another type says nothing of its own.
+    covered = [match.span() for kind in PRECISE for match in matches[kind]]
+    for kind, matched in matches.items():
         best, last = 0.0, -1
-        for match in pattern.finditer(whole):
+        for match in matched:
+            if kind == DocumentType.INVOICE and any(a <= match.start() and match.end() <= b for a, b in covered):
+                continue
             index = bisect_right(starts, match.start()) - 1
             if index != last:  # Of a line, the first one counts.
                 last = index
@@ -267,6 +272,8 @@ def _title_scores(lines: Sequence[tuple[Page, Line, str]]) -> dict[str, float]:
 
 def _title_score(placed: tuple[Page, Line, str], found: str, start: int, usual: float) -> float:
     page, line, text = placed
+    if ordinal := _ORDINAL.match(text):  # `2. mahnung` is a title that stands alone.
+        text, start = text[ordinal.end() :], max(0, start - ordinal.end())
     others = len(text.split()) - len(found.split())
     score = 1.0 if others <= 0 else 0.8 if others <= 2 else 0.5 if others <= _TITLE_WORDS else 0.2
     if page.number > 1 or line.box.top > _TITLE_PART:
@@ -274,6 +281,9 @@ def _title_score(placed: tuple[Page, Line, str], found: str, start: int, usual: 
     if (start > 2 and text[start - 1] not in "/&+") or text.endswith(":"):
         score *= 0.6  # `your order 4711` and `order no. customer:` are references to another document.
     return score * min(1.5, max(1.0, line.box.height / usual))
+
+
+_ORDINAL = re.compile(r"\d{1,2}(?:\.|st|nd|rd|th|er|e|ª|º|a|o)? +(?=[^\W\d_])")
 
 
 @cache

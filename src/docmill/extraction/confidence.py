@@ -16,6 +16,7 @@ from typing import Any, Self
 from docmill.extraction.checks import OF_FIELDS
 from docmill.extraction.combining import AGREEMENT
 from docmill.extraction.result import Extraction, FieldValue, Reader
+from docmill.extraction.several_documents import CHECK as SEVERAL
 
 VERSION = 1
 ANY = "*"
@@ -24,7 +25,8 @@ UNGROUNDED_CAP = 0.5
 FAILED_CAP = 0.6
 """The most that a value can have which fails a check of its own, such as a pattern or a range. A rule between fields
 that is broken says that one of them is wrong, not which; it is weighed. The cells of a column whose sum breaks a rule
-are capped too: nothing but the sum speaks for a row that was left out or read twice."""
+are capped too: nothing but the sum speaks for a row that was left out or read twice. So is what may come from another
+paper in the same file: nothing that speaks for the value says whose it is."""
 DOUBTED_BY_READER = "doubted"
 """A signal of a value that its reader chose for want of a better one and does not believe itself: capped as above."""
 EXACT = 0.995
@@ -35,6 +37,7 @@ DISPUTED = 0.6
 """The same when the visible page says otherwise: one of the two is wrong."""
 MISSING = 0.05
 """What a required field that was not found leaves of the confidence of its document."""
+_CAPPING = frozenset({*OF_FIELDS, SEVERAL})
 _TOLD = frozenset({*OF_FIELDS, AGREEMENT})
 """Checks that say nothing by being passed, or that are a signal of their own."""
 _ODD = 0.002
@@ -182,7 +185,7 @@ def confidence(found: FieldValue, *, schema: str, name: str, calibration: Calibr
     stated = found.confidence if formula is None else formula.probability(signals_of(found))
     if not found.grounded:
         stated = min(stated, UNGROUNDED_CAP)
-    capping = [each for each in found.failed if each in OF_FIELDS or (cell and each != AGREEMENT)]
+    capping = [each for each in found.failed if each in _CAPPING or (cell and each != AGREEMENT)]
     if capping or found.signals.get(DOUBTED_BY_READER):
         stated = min(stated, FAILED_CAP)
     return max(0.0, min(1.0, stated))

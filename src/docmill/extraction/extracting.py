@@ -16,21 +16,24 @@ from docmill.documents.skew import straightened
 from docmill.extraction import models as stored
 from docmill.extraction.askew import as_it_lies
 from docmill.extraction.checks import check
-from docmill.extraction.classification import PRECISE, Classified, DocumentType, classify
+from docmill.extraction.classification import Classified, DocumentType, classify
 from docmill.extraction.confidence import calibrated
 from docmill.extraction.extent import edges
 from docmill.extraction.likeness import KINDS as LEARNED
 from docmill.extraction.likeness import counterparts, known_as, lent, standard
 from docmill.extraction.models import Models
 from docmill.extraction.overrides import apply_overrides
-from docmill.extraction.result import Extraction, Reader
+from docmill.extraction.result import Check, Extraction, Reader
 from docmill.extraction.schema import FieldSchema, chosen_schema
+from docmill.extraction.several_documents import marked, several_documents
 from docmill.model.documents import NothingRead
 
 _PAID = (DocumentType.INVOICE, DocumentType.CREDIT_NOTE, DocumentType.RECEIPT)
 """Documents that the learned readers know."""
+_UNPAID = (DocumentType.OTHER, DocumentType.LETTER)
+"""What has no amounts that anybody owes or paid, unless a reader finds all that a schema requires."""
 _SURELY_OTHER = 0.8
-"""Confidence from which on a document of no named type is none, whatever a reader would find in it."""
+"""Confidence from which on a letter, or a document of no named type, is one, whatever a reader would find in it."""
 _NOTES = 20
 """About the file that are told with its fields: damage may be noted for every page."""
 _PICTURES = frozenset({Format.JPEG, Format.PNG, Format.WEBP, Format.GIF, Format.BMP, Format.TIFF})
@@ -57,16 +60,41 @@ def extract(
     options = options or {}
     models = models or models_in(options)
     kind, chosen = recognise(reading, schema, options, models=models)
-    surely_other = kind.type is DocumentType.OTHER and kind.confidence >= _SURELY_OTHER
+    surely_other = kind.type in _UNPAID and kind.confidence >= _SURELY_OTHER
     if schema is None and (surely_other or reading.declared is not None):
         return _told(_nothing(kind, reading), reading)
     found = _told(read(reading, chosen, models), reading)
     if schema is None and _too_little(kind, found, chosen):
         return _told(_nothing(kind, reading), reading)
     if found.reader is not Reader.EINVOICE:
-        told = _settled(kind, chosen) if schema is not None else kind
+        told = _settled(kind, chosen, asked=schema is not None)
         found = replace(found, document_type=told.type.value, type_confidence=told.confidence)
+    several = _several(reading, found, models)
+    if several is not None:
+        found = replace(found, checks=(*found.checks, several))
     return finish(found, reading, chosen, options, models=models)
+
+
+def _several(reading: Reading, found: Extraction, models: Models) -> Check | None:
+    """Whether there is more than one paper in the file. The shipped schemas know papers, whatever was asked for."""
+
+    def opens(part: Reading) -> bool:
+        kind = classify(part, models.classifier)
+        if kind.type in _UNPAID:
+            return kind.schema == DocumentType.RECEIPT and kind.confidence < _SURELY_OTHER
+        return kind.type is DocumentType.RECEIPT or (kind.type in _PAID and kind.titled)
+
+    def alone(part: Reading) -> Extraction | None:
+        kind = classify(part, models.classifier)
+        schema = standard(kind.schema)
+        read_alone = _learned(part, schema, models)
+        if kind.type in _UNPAID and _too_little(kind, read_alone, schema):
+            return None
+        told = _settled(kind, schema, asked=False)
+        return finish(replace(read_alone, document_type=told.type.value), part, schema, models=models)
+
+    number = found.fields.get("invoice_number")
+    return several_documents(reading, None if number is None else number.value, opens=opens, alone=alone)
 
 
 def _told(found: Extraction, reading: Reading) -> Extraction:
@@ -74,11 +102,20 @@ def _told(found: Extraction, reading: Reading) -> Extraction:
     return replace(found, notes=tuple(dict.fromkeys((*reading.notes[:_NOTES], *found.notes))))
 
 
-def _settled(kind: Classified, schema: FieldSchema) -> Classified:
-    """What it is once somebody has named the schema: read as an invoice, a quote is one for them."""
-    if kind.type not in PRECISE or schema.name not in LEARNED:
+def _settled(kind: Classified, schema: FieldSchema, *, asked: bool) -> Classified:
+    """What it is once it was read by a schema of something that is paid.
+
+    With a schema that somebody named it is what they say: read as an invoice, a quote is one for them. A photograph of
+    a receipt that nobody knows the title of has shown what it is by all that was found on it. So what is `other`, or a
+    letter, has neither schema nor fields, and all that is summed up is called what it is summed up as.
+    """
+    if schema.name not in LEARNED or kind.type in _PAID:
         return kind
-    return replace(kind, type=DocumentType(schema.name), confidence=1.0)
+    if asked:
+        return replace(kind, type=DocumentType(schema.name), confidence=1.0)
+    if kind.type in _UNPAID:
+        return replace(kind, type=DocumentType(schema.name), confidence=1 - kind.confidence)
+    return kind
 
 
 def _too_little(kind: Classified, found: Extraction, schema: FieldSchema) -> bool:
@@ -89,7 +126,7 @@ def _too_little(kind: Classified, found: Extraction, schema: FieldSchema) -> boo
     """
     if set(schema.required) <= {*found.fields, *found.rows}:
         return False
-    return kind.type is DocumentType.OTHER or not (kind.titled or found.rows.get("line_items"))
+    return kind.type in _UNPAID or not (kind.titled or found.rows.get("line_items"))
 
 
 def _nothing(kind: Classified, reading: Reading) -> Extraction:
@@ -214,7 +251,7 @@ def finish(
     """The extraction with its checks made and its confidence stated, whoever read it."""
     options = options or {}
     tolerance = options.get("tolerance")
-    judged = check(extraction, schema, tolerance=None if tolerance is None else Decimal(str(tolerance)))
+    judged = marked(check(extraction, schema, tolerance=None if tolerance is None else Decimal(str(tolerance))))
     calibration = (models or models_in(options)).calibration
     known = known_as(judged, schema)
     return calibrated(judged, required=schema.required, calibration=calibration, known_as=known)

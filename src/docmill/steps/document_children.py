@@ -203,7 +203,7 @@ def stored_extraction(extraction: "Extraction", workshop: Workshop) -> dict[str,
 
 def summary_of(extraction: "Extraction") -> dict[str, Any]:
     """What later steps and lists need to know of an extraction."""
-    from docmill.extraction import same_invoice
+    from docmill.extraction import same_paper
 
     return {
         "schema": extraction.schema or None,
@@ -214,7 +214,7 @@ def summary_of(extraction: "Extraction") -> dict[str, Any]:
         "fields": len(extraction.fields),
         "failed_checks": [check.name for check in extraction.checks if not check.passed][:50],
         "passed_checks": sum(check.passed for check in extraction.checks),
-        "invoice": same_invoice.named(extraction.fields),
+        "invoice": same_paper.named(extraction),
     }
 
 
@@ -250,9 +250,9 @@ def save(
     The day in their paths is the one when the document came in: it is the same at every attempt. A schema that came as
     a file is needed for the types of columns; others are found by name. With `options`, what reviewers are shown is
     answered too. The rules of the schema are held against decided values, with `recheck` in any case. `earlier` is the
-    document that has the same invoice.
+    document that has the same paper.
     """
-    from docmill.extraction import same_invoice
+    from docmill.extraction import same_paper
     from docmill.extraction.checks import check
     from docmill.extraction.locking import with_locked
     from docmill.extraction.schema import FieldSchema
@@ -260,8 +260,8 @@ def save(
 
     read = load_extraction(extraction)
     # Of a duplicate, what its original was told stands.
-    same = None if earlier is None else same_invoice.Earlier(*earlier)
-    found = read if document.duplicate_of else same_invoice.compared(read, same)
+    same = None if earlier is None else same_paper.Earlier(*earlier)
+    found = read if document.duplicate_of else same_paper.compared(read, same)
     kept = with_locked(found, document.locked)
     if (recheck or document.locked) and (known := _known_schema(schema or found.schema, options or {})) is not None:
         kept = check(kept, known)
@@ -275,11 +275,11 @@ def save(
     return {**answer, "outputs": [str(path) for path in paths], "review": review}
 
 
-def named(extraction: str) -> dict[str, str]:
-    """What an extraction says of seller and number."""
-    from docmill.extraction import same_invoice
+def named(extraction: str) -> dict[str, str] | None:
+    """What an extraction says of that by which its paper is known."""
+    from docmill.extraction import same_paper
 
-    return same_invoice.named(load_extraction(extraction).fields)
+    return same_paper.named(load_extraction(extraction))
 
 
 def rewrite(

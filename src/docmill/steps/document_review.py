@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from docmill.extraction.same_invoice import identity
+from docmill.extraction.same_paper import identity
 from docmill.plugin import StepContext, StepType, declared, step
 from docmill.steps import document_children as children
 from docmill.steps.document_check import known
@@ -23,15 +23,15 @@ def review_outputs_step(work: DocumentWork) -> StepType:
         facts = facts_of(document, duplicate_of=document["duplicate_of"], locked=document["locked"])
         schema, workshop = await schema_of(ctx, work), work.workshop
         out, options = ctx.metadata.get(OUT), await options_of(ctx, work)
-        mine = identity({**(await ctx.cpu(children.named, path)), **document["locked"]})
-        earlier = await work.same_invoice(ctx.org_id, mine, ctx.entity_id)
+        mine = identity(await ctx.cpu(children.named, path), document["locked"])
+        earlier = await work.same_paper(ctx.org_id, mine, ctx.entity_id)
         saved = await ctx.cpu(children.rewrite, path, facts, work.outputs, out, workshop, schema, options, earlier)
         key = await work.adopt(saved) if "key" in saved else document["extraction_key"]
         return {
             "extraction_key": key,
             "outputs": saved["outputs"],
             "locked_seen": document["locked"],
-            "invoice": mine,
+            "paper": None if mine is None else mine._asdict(),
             "earlier": None if earlier is None else earlier[0],
         }
 

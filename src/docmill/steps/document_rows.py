@@ -13,7 +13,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from docmill.db.tables import documents, jobs, processed_documents
 from docmill.db.tables.documents import UNFINISHED
 from docmill.db.tables.jobs import LIVE
-from docmill.documents import invoices
+from docmill.documents import same_papers
 from docmill.documents.records import ASKED, COLUMNS, KEY, NAMES, WORKED_ON, free_for
 from docmill.model.documents import DocumentStatus, leading_to
 from docmill.model.errors import Deferred, NotFound
@@ -185,7 +185,7 @@ def complete(ctx: ApplyContext, result: Mapping[str, Any]) -> None:
         "locked_seen": result["locked_seen"],
     }
     _move(ctx, _END[DocumentStatus.DUPLICATE if hit else DocumentStatus.COMPLETED], values)
-    _claim_invoice(ctx, result, result["extraction"])
+    _claim_paper(ctx, result, result["extraction"])
     if twins and hit:
         _let_stand(ctx, hit, result["schema"], said)
     if result["review"] is not None:
@@ -224,18 +224,19 @@ def _let_stand(ctx: ApplyContext, original: str, schema: str, said: Mapping[str,
         ctx.db.execute(_TELL, {"the_id": original, "the_org": ctx.org_id, "locked": said})
 
 
-def _claim_invoice(ctx: ApplyContext, result: Mapping[str, Any], key: str) -> None:
-    """The document has its invoice, or knows who had it first."""
-    identity = result.get("invoice")
-    if identity is None:
+def _claim_paper(ctx: ApplyContext, result: Mapping[str, Any], key: str) -> None:
+    """The document has its paper, or knows who had it first."""
+    paper = result.get("paper")
+    if paper is None:
         return
-    mine = {"org_id": ctx.org_id, "identity": identity, "document_id": ctx.entity_id}
-    if invoices.claim(ctx.db, _kind(ctx), **mine, job_id=ctx.job_id, key=key, now=ctx.now):
+    mine = {"org_id": ctx.org_id, "document_id": ctx.entity_id}
+    claims, against = paper["claims"], paper["against"]
+    if same_papers.claim(ctx.db, _kind(ctx), **mine, claims=claims, job_id=ctx.job_id, key=key, now=ctx.now):
         return
-    first = invoices.earlier(ctx.db, **mine)
+    first = same_papers.earlier(ctx.db, **mine, against=against)
     if first is not None and result["earlier"] is None:
-        # Another file with the same invoice was quicker between the look and now: write them again, with the check.
-        raise Deferred("The same invoice was just processed in another file.", delay=0.2)
+        # Another file with the same paper was quicker between the look and now: write them again, with the check.
+        raise Deferred("The same paper was just processed in another file.", delay=0.2)
 
 
 def review_outputs(ctx: ApplyContext, result: Mapping[str, Any]) -> None:
@@ -244,8 +245,9 @@ def review_outputs(ctx: ApplyContext, result: Mapping[str, Any]) -> None:
     if not ctx.db.execute(_REWRITTEN, {"the_id": ctx.entity_id, "the_org": ctx.org_id, **written}).rowcount:
         _refuse(ctx, result["locked_seen"])
     # What a person corrected is this document's from now on, and what it was read as is free.
-    invoices.leave(ctx.db, org_id=ctx.org_id, document_id=ctx.entity_id, but=result.get("invoice"))
-    _claim_invoice(ctx, result, result["extraction_key"])
+    kept = (result.get("paper") or {}).get("claims", ())
+    same_papers.leave(ctx.db, org_id=ctx.org_id, document_id=ctx.entity_id, but=kept)
+    _claim_paper(ctx, result, result["extraction_key"])
 
 
 def _refuse(ctx: ApplyContext, locked_seen: Any) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from docmill.extraction.same_invoice import identity
+from docmill.extraction.same_paper import identity
 from docmill.model.documents import DocumentStatus
 from docmill.plugin import StepContext, StepType, declared, step
 from docmill.steps import document_children as children
@@ -36,9 +36,9 @@ def save_step(work: DocumentWork) -> StepType:
         # What stands for a duplicate is the item of its original, unless the settings want one for each.
         options = None if hit and not policy.of_duplicates else await options_of(ctx, work)
         out, workshop = ctx.metadata.get(OUT), work.workshop
-        # A job that was begun by an earlier release does not say whose invoice it read.
-        mine = None if hit else identity({**extracted(results).get("invoice", {}), **locked})
-        earlier = await work.same_invoice(ctx.org_id, mine, ctx.entity_id)
+        # A job that was begun by an earlier release does not say what its paper is known by.
+        mine = None if hit else identity(extracted(results).get("invoice", {}), locked)
+        earlier = await work.same_paper(ctx.org_id, mine, ctx.entity_id)
         saved = await ctx.cpu(children.save, path, facts, work.outputs, out, workshop, schema, options, earlier)
         if "key" in saved:
             key = await work.adopt(saved)
@@ -51,7 +51,7 @@ def save_step(work: DocumentWork) -> StepType:
             "locked": locked,
             "locked_seen": document["locked"],
             "inherits": work.preserve_locked,
-            "invoice": mine,
+            "paper": None if mine is None else mine._asdict(),
             "earlier": None if earlier is None else earlier[0],
             "review": None if saved["review"] is None else saved["review"] | asked_of(policy),
             **{name: value for name, value in saved["summary"].items() if name != "invoice"},

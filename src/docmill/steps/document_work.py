@@ -2,7 +2,7 @@
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from docmill.documents.blobs import BlobMissing, Blobs, Workshop
 from docmill.documents.limits import Limits
+from docmill.extraction.same_paper import Identity
 
 T = TypeVar("T")
 
@@ -48,8 +49,8 @@ class DocumentWork:
     takes: Mapping[str, Any] = field(default_factory=dict)
     """What the models of a provider can look at, by its name: `pictures` or `text`; `files` for those not named."""
     review: ReviewPolicy = field(default_factory=ReviewPolicy)
-    earlier: Callable[[str, str, str], tuple[str, str] | None] | None = None
-    """By organisation, identity of an invoice and own id: id and name of another document with it."""
+    earlier: Callable[[str, Sequence[str], str], tuple[str, str] | None] | None = None
+    """By organisation, what others are known by that are the same paper, and own id: id and name of one."""
     abreast: int = 2
     """Pages of one document that are read at the same time."""
 
@@ -88,11 +89,11 @@ class DocumentWork:
         # On a thread in any case: it waits until the storage has it.
         return (await asyncio.to_thread(self.blobs().adopt, Path(made["file"]), str(made["key"]))).key
 
-    async def same_invoice(self, org_id: str, identity: str | None, document_id: str) -> tuple[str, str] | None:
-        """Id and name of the document that has the same invoice."""
+    async def same_paper(self, org_id: str, identity: Identity | None, document_id: str) -> tuple[str, str] | None:
+        """Id and name of the document that has the same paper."""
         if identity is None or self.earlier is None:
             return None
-        return await asyncio.to_thread(self.earlier, org_id, identity, document_id)
+        return await asyncio.to_thread(self.earlier, org_id, identity.against, document_id)
 
     async def _call(self, function: Callable[..., T], *arguments: object) -> T:
         # A hop to a thread and back costs more than looking at a file does.

@@ -1,8 +1,10 @@
 """Types of documents: papers in six languages are told apart, and whatever comes gets an answer."""
 
+from dataclasses import replace
+
 import pytest
 
-from docmill.documents.reading import Format, Reading, Section, StructuredInvoice
+from docmill.documents.reading import Format, Line, Reading, Section, StructuredInvoice
 from docmill.extraction.classification import Classifier, DocumentType, classify, features, shipped
 from docmill.extraction.extracting import extract
 from docmill.extraction.result import Extraction
@@ -148,7 +150,16 @@ def test_one_that_is_doubtful_and_has_all_that_is_required_is_read(monkeypatch: 
     for sure, schema in ((0.5, read.schema), (0.95, "")):
         other = Classified(type=DocumentType.OTHER, confidence=sure, schema="invoice")
         monkeypatch.setattr(extracting, "classify", lambda *_, other=other: other)
-        assert extract(invoice).schema == schema
+        found = extract(invoice)
+        assert found.schema == schema
+        # What has fields is called what it is summed up as.
+        assert found.document_type == (schema or "other")
+
+
+def test_a_letter_that_speaks_of_money_is_no_receipt() -> None:
+    said = ["Dear Ms Okafor,", "We confirm the lease of the premises for a term of five years at a rent of"]
+    letter = extract(paper([*said, "£24,000.00 a year, payable quarterly in advance.", "Yours sincerely,"]))
+    assert (letter.document_type, letter.schema, letter.fields) == ("letter", "", {})
 
 
 def test_what_only_has_the_words_of_an_invoice_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,3 +195,28 @@ def test_who_names_the_schema_says_what_the_document_is(monkeypatch: pytest.Monk
     credit = Classified(type=DocumentType.CREDIT_NOTE, confidence=0.9, schema="invoice")
     monkeypatch.setattr(extracting, "classify", lambda *_: credit)
     assert extract(lines, "invoice").document_type == "credit_note"
+
+
+@pytest.mark.parametrize(
+    ("title", "kind"),
+    [
+        ("2. MAHNUNG", "reminder"),
+        ("Letzte Mahnung", "reminder"),
+        ("PROFORMA INVOICE", "quote"),
+        ("Pro forma Rechnung", "quote"),
+        ("Proformafaktura", "quote"),
+        ("Facture pro forma", "quote"),
+    ],
+)
+def test_what_announces_or_repeats_an_invoice_is_none_though_it_names_one(title: str, kind: str) -> None:
+    lines = ["Holzbau Petersen GmbH", title, "Rechnung Nr. 2026-0317 vom 02.03.2026", "Kunde: Stadtwerke"]
+    sums = ["Betrag netto 2.515,80 EUR", "MwSt 19 % 478,00 EUR", "Gesamtbetrag 2.993,80 EUR"]
+    reading = paper([*lines, *sums])
+    page = reading.pages[0]
+    titled = replace(page, lines=tuple(_in_large_type(line) if line.text == title else line for line in page.lines))
+    assert classify(replace(reading, pages=(titled,)), shipped()).type.value == kind
+
+
+def _in_large_type(line: Line) -> Line:
+    words = [word._replace(box=word.box._replace(bottom=word.box.top + 2 * word.box.height)) for word in line.words]
+    return Line(words=tuple(words))

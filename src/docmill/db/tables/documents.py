@@ -89,8 +89,8 @@ Index(
     sqlite_where=text("duplicate_of IS NOT NULL"),
 )
 
-# A row of `variant` same_invoice says who had an invoice first; its `sha256` is that of seller and number
-# (`docmill.documents.invoices`). The others are by bytes:
+# A row of `variant` same_invoice says who had an invoice or a receipt first; its `sha256` is that of what the paper is
+# known by (`docmill.documents.same_papers`). The others are by bytes:
 # the row is a claim while `extraction_key` is null: one document at a time is processed for a key, and its job is the
 # proof that somebody still works on it.
 processed_documents = Table(

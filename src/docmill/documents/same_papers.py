@@ -1,5 +1,9 @@
-"""Who had an invoice first: rows beside those of the bytes in `processed_documents`, by a hash of seller and number."""
+"""Who had a paper first: rows beside those of the bytes in `processed_documents`, by hashes of what it is known by.
 
+Of an invoice seller and number, of a receipt company, date, time and total (`docmill.extraction.same_paper`).
+"""
+
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -10,7 +14,8 @@ from docmill.db.tables import documents, processed_documents
 from docmill.db.types import IdType
 
 VARIANT = "same_invoice"
-"""What stands where rows of bytes name their reader: no reader is called so, so neither kind is taken for the other."""
+"""What stands where rows of bytes name their reader: no reader is called so, so neither kind is taken for the other.
+Receipts have it too: it was named when only invoices were compared, and their hashes are others."""
 
 
 class Executes(Protocol):
@@ -21,7 +26,7 @@ class Executes(Protocol):
 
 _FIRST = processed_documents.c
 _ME = documents.alias("me")
-# Another schema or model for the same bytes is not another invoice.
+# Another schema or model for the same bytes is not another paper.
 _EARLIER = (
     select(documents.c.id, documents.c.file_name)
     .select_from(processed_documents.join(documents, documents.c.id == _FIRST.document_id))
@@ -34,7 +39,8 @@ _EARLIER = (
 _LEFT = (
     delete(processed_documents)
     .where(_FIRST.org_id == bindparam("org", type_=IdType()), _FIRST.document_id == bindparam("me", type_=IdType()))
-    .where(_FIRST.schema_name == VARIANT, _FIRST.variant == VARIANT, _FIRST.sha256 != bindparam("identity"))
+    .where(_FIRST.schema_name == VARIANT, _FIRST.variant == VARIANT)
+    .where(_FIRST.sha256 != bindparam("kept"), _FIRST.sha256 != bindparam("kept_too"))
 )
 _COLUMNS = [column.name for column in processed_documents.columns]
 # Whoever comes second waits for the first to commit, finds its row, and leaves it as it is.
@@ -48,19 +54,32 @@ _CLAIMS = {
 }
 
 
-def earlier(db: Executes, *, org_id: str, identity: str, document_id: str) -> tuple[str, str] | None:
-    """Id and file name of the document that has this invoice in other bytes; None if there is none."""
-    row = db.execute(_EARLIER, {"org": org_id, "identity": identity, "me": document_id}).first()
-    return None if row is None else (str(row.id), str(row.file_name))
+def earlier(db: Executes, *, org_id: str, against: Sequence[str], document_id: str) -> tuple[str, str] | None:
+    """Id and file name of the document that has this paper in other bytes; None if there is none."""
+    for identity in against:
+        row = db.execute(_EARLIER, {"org": org_id, "identity": identity, "me": document_id}).first()
+        if row is not None:
+            return str(row.id), str(row.file_name)
+    return None
 
 
 def claim(
-    db: Executes, kind: str, *, org_id: str, identity: str, document_id: str, job_id: str, key: str, now: datetime
+    db: Executes,
+    kind: str,
+    *,
+    org_id: str,
+    claims: Sequence[str],
+    document_id: str,
+    job_id: str,
+    key: str,
+    now: datetime,
 ) -> bool:
-    """Make this document the one that has the invoice; False if there is one. `key` is that of its extraction."""
+    """Make this document the one that has the paper; False if any has a part of what it is known by.
+
+    `key` is that of its extraction.
+    """
     values = {
         "org_id": org_id,
-        "sha256": identity,
         "schema_name": VARIANT,
         "schema_version": "",
         "variant": VARIANT,
@@ -71,9 +90,12 @@ def claim(
         "completed_at": now,
         "expires_at": None,
     }
-    return bool(db.execute(_CLAIMS[kind], values).rowcount)
+    # All of them, also behind one that is taken: of receipts without a time the next is told by any.
+    free = [bool(db.execute(_CLAIMS[kind], {**values, "sha256": each}).rowcount) for each in claims]
+    return all(free)
 
 
-def leave(db: Executes, *, org_id: str, document_id: str, but: str | None) -> None:
-    """Let go of every invoice that this document had, but the one that it has now."""
-    db.execute(_LEFT, {"org": org_id, "me": document_id, "identity": but or ""})
+def leave(db: Executes, *, org_id: str, document_id: str, but: Sequence[str]) -> None:
+    """Let go of all that this document was known by, but what it is known by now: one hash, or two."""
+    kept, kept_too = [*but, "", ""][:2]
+    db.execute(_LEFT, {"org": org_id, "me": document_id, "kept": kept, "kept_too": kept_too})
