@@ -31,7 +31,7 @@ _BY = (
     r"\bate(?: ao| a)?(?: dia)?|\bvoor|uiterlijk(?: op)?|\btot(?: en met)?|voor of op|"
     r"sen[ae]st(?: den| d\.)?|inden|innen|fore|for den|viimeistaan|"
     r"\bdo(?: dnia)?|najpozniej|nejpozdeji|najneskor(?: do)?|najkasneje(?: do)?|pana (?:la|in)(?: data de)?|"
-    r"hiljemalt|\blidz|\biki|\bfyrir|μεχρι|εως|до)"
+    r"hiljemalt|\blidz|\biki|\bfyrir|μεχρι|εωσ|до)"
 )
 """That it is the last day."""
 _ON = (

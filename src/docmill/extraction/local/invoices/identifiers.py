@@ -192,7 +192,10 @@ def _groups(paper: Paper, cell: Cell, index: int, start: int, spans: Sequence[Nu
 
 
 def _prefix(text: str) -> bool:
-    return bool(_PREFIX.fullmatch(text)) and text.rstrip("-/.") not in _NOT_A_PREFIX
+    if not _PREFIX.fullmatch(text) or text.rstrip("-/.") in _NOT_A_PREFIX:
+        return False
+    # `ABN 22 610 551 209` beside the label is a number of another kind, which says so itself.
+    return "taxid" not in NUMBER_LABELS(plain(text))
 
 
 def _numbered(paper: Paper, cell: Cell, start: int, end: int) -> bool:
@@ -217,7 +220,7 @@ def _open(paper: Paper, cell: Cell, last: Token) -> float:
 
 def _labels(paper: Paper, cell: Cell, start: int, end: int, head: str) -> list[Label]:
     """Unlike an amount, a number may have other numbers in its label: `Handelsrechnung (380) Nr. 4711`."""
-    before = plain(f"{cell.text[:start]} {head}".strip())[-45:]
+    before = plain(f"{cell.text[:start].rstrip()} {head}".strip())[-45:]
     found = []
     if any(map(str.isalpha, before)) or before.endswith(("#", "°")):
         found.append(Label(text=before, weight=1.0))

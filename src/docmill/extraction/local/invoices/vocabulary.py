@@ -16,7 +16,7 @@ _TAX = (
 )
 _EXCLUDED = (
     r"(?:ohne|exkl\.?|excl\.?|exclusief|excluding|exclusive|hors|senza|sin|zonder|before|ex\.?|exkl|exc\.?|escl\.?|ekskl\.?|"
-    r"eks\.?|uden|uten|utan|ilman|sem|bez|brez|fara|haric|χωρις|без)"
+    r"eks\.?|uden|uten|utan|ilman|sem|bez|brez|fara|haric|χωρισ|без)"
 )
 _INCLUDED = (
     r"(?:inkl\.?|incl\.?|inclusief|including|inclusive|mit|avec|con|incluido|comprese|compresa|inkl|ttc|toutes|"
@@ -138,7 +138,7 @@ DATES: Sequence[tuple[str, float, str]] = (
      r"statement date"),
     ("issue", 1.0, r"tax (?:point|date)|laskupaiva|data de emissao|fecha de expedicion|datum vystaveni|keltezes"),
     ("issue", 1.0, r"data doc\b|doc\.? date|(?:freight )?bill date|kelte|izdavanja|izdaje|datum izdani|data emiterii|"
-     r"arve kuupaev|rekina datums|saskaitos data|ημερομηνια εκδοσης|дата на издаване|utstedt|udstedt|utfardad|"
+     r"arve kuupaev|rekina datums|saskaitos data|ημερομηνια εκδοσησ|дата на издаване|utstedt|udstedt|utfardad|"
      r"duzenleme|dagsetning"),
     ("issue", 1.0, r"emitid[ao] (?:el|em)\b|emess[ao] il\b|emise? le\b|ausgestellt am\b|opgemaakt op\b|^issued\W*$"),
     ("issue", 0.9, r"(?:rechnung|invoice|facture|factuur|fattura|factura|nr|no|n°|faktura)\b.{0,40}\b(?:vom|von|of|"
@@ -163,7 +163,7 @@ DATES: Sequence[tuple[str, float, str]] = (
      r"zaplaty do"),
     ("due", 1.0, r"fizetesi hatarido|esedekes|hatarideje|rok (?:placila|placanja|za placanje)|dospij|zapadlost|"
      r"maksetahta|makse tahtaeg|apmaksas termin|apmoketi iki|mokejimo terminas|gjalddag|eindag|\bvade\b|son odeme|"
-     r"ληξη|πληρωμης εως|падеж|uiterlijk|tillhanda|innen forfall|au plus tard"),
+     r"ληξη|πληρωμησ εωσ|падеж|uiterlijk|tillhanda|innen forfall|au plus tard"),
     ("due", 0.7, r"^\W*(?:by|no later than|before)\W*$"),
     ("due", 0.8, r"bis zum\W*$"),
     ("due", 0.9, r"remit (?:until|by)|until\W*$|\bbis\W*$|ohne abzug|rein netto|net due|uberweis\w+ .{0,20}bis"),
