@@ -1,4 +1,4 @@
-"""Letters that are set apart spell the words that a person reads; single letters that mean something else stay apart."""
+"""Letters that are set apart spell the words that a person reads; other single letters stay as they are."""
 
 from docmill.documents.reading import Box
 from docmill.extraction.local.invoices.sheet import Token

@@ -106,6 +106,11 @@ def test_a_label_is_known_whose_letters_are_set_apart() -> None:
     assert number("N U M M E R   R E C H N U N G", "I N V O I C E N O  7714-B") == "7714-B"
 
 
+def test_a_bare_reference_is_the_number_where_no_other_is() -> None:
+    assert number("Reference No.    Statement date", "BF-338120        12 August 2031") == "BF-338120"
+    assert number("Reference No.    Invoice No.", "BF-338120        4711") == "4711"
+
+
 def test_a_day_behind_the_title_is_no_number() -> None:
     assert number("Rechnung vom 14.05.2031", "Nr. 4711") == "4711"
     assert number("Invoice date 2031-05-14") is None

@@ -1,10 +1,11 @@
 """Letters that a designer set apart, as in `I N V O I C E   N O .`, put together to the words that they spell.
 
-Every letter is a word of its own to whoever reads the page, so that no label and no name would be known. Wider gaps part
-the words.
+Every letter is a word of its own to whoever reads the page, so that no label and no name would be known. Wider gaps
+part the words.
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 from statistics import median
 from typing import TYPE_CHECKING
 
@@ -28,7 +29,7 @@ def spelled(run: Sequence["Token"]) -> tuple["Token", ...]:
         return tuple(run)
     if sum([token.text[0].isalpha() for token in run]) < 0.8 * count:
         return tuple(run)
-    gaps = [after.left - token.right for token, after in zip(run, run[1:], strict=False)]
+    gaps = [after.left - token.right for token, after in pairwise(run)]
     limit = _WIDER * median(gaps)
     inner = [gap for gap in gaps if gap <= limit]
     if max(inner) - min(inner) > _EVEN * run[0].height:

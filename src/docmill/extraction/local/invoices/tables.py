@@ -32,7 +32,7 @@ HEADINGS: Sequence[tuple[str, Phrases]] = tuple(
          r"gesamt\w*|entgelt|\btotal\w*|totaal|(?<!ust.-)(?<!steuer)\bbetrag|summe|bedrag|importo|importe|belopp|"
          r"\bsum\b|positions ?betrag|\bgp\b|subtotal|wartosc|netto(?!preis)|extended|charges?$|line value|beitrag|"
          r"ext\w*\.? price|\bvalor(?! unit)|\bvalue\b|\bbelo[bp]\b|\bi alt\b|yhteensa|\bkwota|celkem|^\W*net\W*$|"
-         r"osszesen|\bertek\b|valoare|\biznos\b|ukupno|\bznesek|skupaj|\btutar|\bspolu\b|\bkokku\b|\bkopa\b|"
+         r"osszesen|\bertek\b|\bsoll\b|^\W*(?:debits?|debe|cargos?|dare|debet)\W*$|valoare|\biznos\b|ukupno|\bznesek|skupaj|\btutar|\bspolu\b|\bkokku\b|\bkopa\b|"
          r"\bαξια|συνολο|стоиност|\bсума\b|^\W*[€$£₹]\W*$|"
          rf"\b(?:bez|ohne|hors|sans|fara|brez|uden|uten|utan|excl?\.?|exkl\.?)\W{{0,2}}{_TAX}"),
         ("unit_price", r"unit price|unit cost|einzelpreis|preis|prix|p\.?\s?u\.?\b|\brate\b|price|prijs|prezzo|"

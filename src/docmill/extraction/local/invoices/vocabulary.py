@@ -53,8 +53,8 @@ AMOUNTS: Sequence[tuple[str, float, str]] = (
     ("total", 1.0, r"total(?:belopp|belo[bp]|sum(?:ma)?\b)|total\b(?<=\wtotal)(?<!zwischentotal)(?<!subtotal)|"
      r"factuurtotaal|total(?:e)? (?:do |del )?documento|valor total|wartosc brutto|celkova castka|"
      r"fakturabelo(?:pp|b|p)"),
-    ("total", 1.0, r"\btotal (?:for|of) (?:this|the) invoice|\btotal charges|\btotal (?:in|\() ?\(?[a-z]{3}\b|"
-     r"total cost"),
+    ("total", 1.0, r"\btotal (?:for|of) (?:this|the) invoice|\btotal (?:charges|fees|price)|"
+     r"\btotal (?:in|\() ?\(?[a-z]{3}\b|total cost"),
     ("total", 0.9, r"gesamtbetrag|gesamtsumme|endsumme|rechnungsbetrag|summe gesamt|gesamt\b|\bbrutto\b|total general"),
     ("total", 0.8, r"^\W*(?:total|totaal|totale|summe|summa|suma|razem|yhteensa|i alt|totalt|sum|celkem)\b\W*$"),
     ("total", 0.8, r"^\W*(?:total|totaal|totale|summe|summa|suma|razem|totalt)\W{0,4}(?:[a-z]{3}|euro|rs\.?|"
@@ -215,6 +215,7 @@ NUMBERS: Sequence[tuple[str, float, str]] = (
     ("number", 0.8, rf"^\W*{QUALIFIED}{{0,2}}(?:{INVOICE}|{CREDIT}){FOLLOWED}{{0,2}}\W*#?\W*$"),
     ("number", 0.55, rf"^\W*(?:{NUMBER}|{SHORT})\W*$|(?:document|doc|receipt|booking|transaction|"
      r"billing)\W{0,2}(?:id|no|nr|number|#)"),
+    ("number", 0.6, r"^\W*(?:our )?ref(?:erence|\.)?\W{0,2}(?:no\b|number|nr\b|#)\W*$"),
     ("number", 0.5, r"variabil\w+ symbol"),
     ("number", 0.35, r"vorgang|reference\W*$|referenz\W*$|\bref\W*$|\bid\W*$|vertrag\w* nr|vsnr"),
     ("order", 1.0, r"(?:order|bestell\w*|auftrags?\w*|purchase order|p\.?o\.?|commande|ordine|pedido|"
