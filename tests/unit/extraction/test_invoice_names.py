@@ -300,6 +300,11 @@ Leeds LS1 4AB
     assert parties(top) == ("Fernhill Limited", name)
 
 
+def test_a_legal_form_is_known_as_it_is_misread() -> None:
+    top = ADDRESSED.replace("Tolland Marine Limited", "Oleificio Santoro S.r.I.")
+    assert parties(top.format(beneath="Via Roma 4"))[1] == "Oleificio Santoro S.r.l."
+
+
 def test_a_family_is_named_without_the_word_for_it_in_the_line_above() -> None:
     top = ADDRESSED.replace("Tolland Marine Limited\n{beneath}", "Familie\nJutta und Rolf Zeller")
     assert parties(top, "\n\nFernhill Limited, registered in England 01234567\n")[1] == "Jutta und Rolf Zeller"

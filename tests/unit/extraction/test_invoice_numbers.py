@@ -111,6 +111,11 @@ def test_a_bare_reference_is_the_number_where_no_other_is() -> None:
     assert number("Reference No.    Invoice No.", "BF-338120        4711") == "4711"
 
 
+def test_a_number_goes_on_in_the_next_line_behind_a_stroke() -> None:
+    heads = ("Faktura nr       FS/", "                 2031/11/0917", "Data wystawienia 18.11.2031")
+    assert number(*heads) == "FS/2031/11/0917"
+
+
 def test_a_day_behind_the_title_is_no_number() -> None:
     assert number("Rechnung vom 14.05.2031", "Nr. 4711") == "4711"
     assert number("Invoice date 2031-05-14") is None

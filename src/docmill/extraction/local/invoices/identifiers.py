@@ -125,6 +125,9 @@ def _may_head(cell: Cell) -> bool:
 
 def _places(paper: Paper, sold: Set[int]) -> Iterator[_Place]:
     for cell in paper.sheet.cells:
+        if cell.text[-1] in "/-" and len(cell.tokens) == 1 and (torn := _torn(paper, cell)) is not None:
+            yield torn
+            continue
         if not cell.numbered:
             continue
         at = 0
@@ -160,6 +163,16 @@ def _places(paper: Paper, sold: Set[int]) -> Iterator[_Place]:
             if not any(map(str.isdigit, text)) or not _IDENTIFIER.fullmatch(text) or len(text) > 40:
                 continue
             yield _Place(cell, start, end, tokens, text, head)
+
+
+def _torn(paper: Paper, cell: Cell) -> _Place | None:
+    """A number that goes on in the next line: `FS/` over `2024/11/0917`."""
+    for below in paper.sheet.below(cell, reach=0.9)[:1]:
+        value = cell.text + below.text
+        near = below.numbered and len(below.tokens) == 1 and abs(below.left - cell.left) < 0.5 * cell.height
+        if near and _IDENTIFIER.fullmatch(value) and len(value) <= 40:
+            return _Place(cell, 0, len(cell.text), (*cell.tokens, *below.tokens), value, "")
+    return None
 
 
 def _groups(paper: Paper, cell: Cell, index: int, start: int, spans: Sequence[Number | DateSpan]) -> _Place | None:
@@ -209,7 +222,7 @@ def _numbered(paper: Paper, cell: Cell, start: int, end: int) -> bool:
 
 def _open(paper: Paper, cell: Cell, last: Token) -> float:
     """Whether words follow that may belong to it: `210111 mit LV vom 30.05.2026`. One word before a date does not."""
-    if last is cell.tokens[-1]:
+    if last is cell.tokens[-1] or last not in cell.tokens:
         return 0.0
     place = cell.tokens.index(last) + 1
     start = sum(len(token.text) + 1 for token in cell.tokens[:place])

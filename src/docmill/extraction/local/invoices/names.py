@@ -49,6 +49,8 @@ _UNLIKE = re.compile(r"\d{3,}|[@§%€$]")
 _DIGIT = re.compile(r"\d")
 _STATE = re.compile(r"[A-Z]{2,3}\s+[A-Z\d][A-Z\d -]{3,8}$")
 """Behind a town: a state and its postcode."""
+_SRL = re.compile(r"(?<=\b[Ss]\.[rR]\.)I(?=\.?$)")
+"""`S.r.I.` is how OCR reads `S.r.l.`."""
 _DRAWN = re.compile(r"^[^\w\"'„“«»‘’(]+|[^\w.!?)\"'“”«»’&+]+$")
 """Signs before and behind a name that somebody drew there."""
 _BRACKET = re.compile(r"\s*\((?:[^()]*\d[^()]*\)?|[^()]*)$")
@@ -213,7 +215,7 @@ def _bare(piece: str) -> tuple[str, str]:
     formal = FORMAL.match(text)
     if formal and (formal[0][:2] != "D." or not has_form(text)):
         return text[formal.end() :], plain(formal[0]).strip()
-    return text, ""
+    return (_SRL.sub("l", text) if text.endswith(("I", "I.")) else text), ""
 
 
 def _beside_items(paper: Paper, items: Items, cell: Cell) -> bool:

@@ -185,7 +185,9 @@ DATES: Sequence[tuple[str, float, str]] = (
     ("period", 1.0, r"check.?in|check.?out|anreise|abreise|arrival|departure|arrivee|aankomst|vertrek|subscription|"
      r"billing cycle|abrechnungs|laufzeit|stand\b|valid"),
     ("discount", 1.0, r"skonto|discount|escompte|sconto|descuento|korting"),
-    ("paid", 1.0, r"\bpaid\b|bezahlt|payment date|paid on|paye le|gezahlt|betaald|iDEAL"),
+    ("paid", 1.0, r"\bpaid\b|bezahlt|paid on|paye le|gezahlt|betaald|iDEAL"),
+    ("payment", 1.0, r"payment date|date of payment|zahlungsdatum|zahldatum|date d[eu] (?:paiement|reglement)|"
+     r"fecha de pago|data (?:di |de |do )?pagamento"),
     ("print", 0.9, r"druckdatum|gedruckt|printed|zeit\b|time\b|erstellt|generated|version"),
     ("birth", 1.0, r"birth|geburt|naissance|zulassung|registration date"),
 )  # fmt: skip
