@@ -18,6 +18,7 @@ from docmill.extraction.local.invoices.settled import Paid
 from docmill.extraction.local.invoices.sheet import Cell, evidence_of
 from docmill.extraction.local.invoices.tables import heading_kind
 from docmill.extraction.local.invoices.wording import letters, plain
+from docmill.extraction.phrases import Phrases
 from docmill.extraction.result import FieldValue
 from docmill.extraction.schema import FieldSchema
 
@@ -27,6 +28,8 @@ _LINES = 7
 _TERM_LINES = 5
 _LEAST_TERM = 8
 """Letters that a term of payment has at least."""
+_WITHHELD = Phrases(r"retencion|\birpf\b|ritenuta|withh[eo]ld|retencao|retenue a la source|quellensteuer|\btds\b")
+"""Tax that the buyer keeps back; no discount, though it is taken off as one."""
 _PARTS = {"prepaid": "paid", "rounding": "rounding", "allowances": "discount", "charges": "shipping"}
 
 
@@ -165,9 +168,9 @@ def _of_address(text: str) -> bool:
     return bool(POSTCODE.search(text) or STREET.within(text) or re.match(r"\d{1,5}\w?[, ]", text))
 
 
-def parts(money: Sequence[Money], items: Items, sums: Sums) -> dict[str, FieldValue]:
+def parts(paper: Paper, money: Sequence[Money], items: Items, sums: Sums) -> dict[str, FieldValue]:
     """What was paid, rounded, taken off or added: only amounts that explain a difference between two sums."""
-    found: dict[str, FieldValue] = {}
+    found = _between(paper, money, sums)
     total, due, subtotal = (_value(sums, name) for name in ("total", "amount_due", "subtotal"))
     if total is not None and due is not None and total != due:
         for name in ("prepaid", "rounding"):
@@ -187,6 +190,34 @@ def parts(money: Sequence[Money], items: Items, sums: Sums) -> dict[str, FieldVa
                 if value and abs((gap if name == "charges" else -gap) - value) <= CENT:
                     found.setdefault(name, _part(each, value))
     return found
+
+
+def _between(paper: Paper, money: Sequence[Money], sums: Sums) -> dict[str, FieldValue]:
+    """What is withheld, taken off or added between the subtotal and what is to be paid."""
+    net, tax, total, due = (_value(sums, name) for name in ("subtotal", "tax", "total", "amount_due"))
+    if net is None or total is None:
+        return {}
+    outside = [each for each in money if not each.in_items and each.number.value]
+    taken, added = _called(outside, "discount"), _called(outside, "shipping")
+    withheld = [each for each in taken if _is_withheld(paper, each)]
+    gaps = [net + (tax or Decimal(0)) - total, total - due if due is not None else Decimal(0)]
+    for each in withheld:
+        if any(abs(gap - abs(each.number.value)) <= CENT for gap in gaps):
+            return {"withheld": _part(each, abs(each.number.value))}
+    if abs(gaps[0]) <= CENT:
+        return {}
+    for less in (None, *[each for each in taken if each not in withheld]):
+        for more in (None, *added):
+            off, on = (abs(each.number.value) if each else Decimal(0) for each in (less, more))
+            if abs(gaps[0] - off + on) <= CENT:
+                found = {"allowances": (less, off), "charges": (more, on)}
+                return {name: _part(each, value) for name, (each, value) in found.items() if each is not None}
+    return {}
+
+
+def _is_withheld(paper: Paper, each: Money) -> bool:
+    labels = paper.labels(each.number.cell, each.number.start, each.number.end)
+    return any(_WITHHELD.within(label.text) for label in labels)
 
 
 def _value(sums: Sums, name: str) -> Decimal | None:

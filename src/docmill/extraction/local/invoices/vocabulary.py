@@ -96,9 +96,9 @@ AMOUNTS: Sequence[tuple[str, float, str]] = (
     ("paid", 1.0, r"advance|abschlagszahlung|credit applied|retainer|cash|visa|mastercard|kreditkarte|change\b|"
      r"offene zahl"),
     ("paid", 1.0, r"inbetalt|for(?:ud|skuds)betal|forskudd|forskott|maksettu|zaplacono|pagado|a cuenta|adiantamento|"
-     r"acconto|akonto|a-?conto\b|vooruitbetaald|aanbetaling|deja (?:regle|verse)|arrhes"),
+     r"(?<!d')(?<!ritenuta\s)acconto|akonto|a-?conto\b|vooruitbetaald|aanbetaling|deja (?:regle|verse)|arrhes"),
     ("discount", 1.0, r"alennus|desconto|rabat\b|upust|\bretention\b|einbehalt\b|retenue de garantie|retencion|"
-     r"holdback"),
+     r"holdback|ritenuta|\birpf\b|withh[eo]ld|retencao|retenue a la source|quellensteuer|\btds\b"),
     ("discount", 1.0, r"rabatt|discount|remise|skonto|korting|sconto|descuento|nachlass|abschlag|escompte|allowance"),
     ("discount", 1.0, r"gutschrift\b|rebate|reduction|credits?\b|zuschlage?\b|surcharge|(?<!reverse\s)\bcharge\b|"
      r"toeslag"),
