@@ -379,3 +379,42 @@ def test_a_stop_that_ends_a_legal_form_is_doubted_less_if_the_form_has_others() 
         found = read_invoice(typed_reading(TWO_NAMES.format(legal=legal) + SUMS))
         assert value(found, "seller_name") == f"Lindenhof Möbel {legal}"
         assert found.fields["seller_name"].signals["last_stop"] == doubt
+
+
+def _read_with(line: str, foot: str) -> Extraction:
+    page = f"""
+Fernhill Limited               Invoice no.  4711
+PO Box 123                     Date         03/02/2025
+Leeds LS1 4AB                  {line}
+
+Bill to
+Tolland Marine Limited
+P.O. Box 771
+Plymouth PL1 2AB
+
+Description                              Qty      Unit price      Amount
+Work as agreed                             1           99.00       99.00
+
+                                           Total                   99.00
+
+{foot}
+"""
+    return read_invoice(typed_reading(page))
+
+
+def test_a_box_at_the_post_office_is_no_order() -> None:
+    assert value(_read_with("", ""), "order_number") is None
+    assert value(_read_with("PO           7788-B", ""), "order_number") == "7788-B"
+
+
+@pytest.mark.parametrize(
+    ("foot", "terms"),
+    [
+        ("Please pay within 30 days of receipt.", "Please pay within 30 days of receipt."),
+        ("Zahlbar bis:             11.11.2025", None),
+        ("Einwendungen müssen innerhalb von 8 Wochen erhoben werden.", None),
+        ("Terms of Delivery        Due on", None),
+    ],
+)
+def test_terms_say_how_to_pay(foot: str, terms: str | None) -> None:
+    assert value(_read_with("", foot), "payment_terms") == terms

@@ -78,6 +78,11 @@ _ENDS = (".", ";", "!", "?")
 _WORD = re.compile(r"[a-z]{2}")
 
 
+def speaks_of_paying(text: str) -> bool:
+    """Whether a plain text speaks of paying at all."""
+    return _OWED.search(text) is not None
+
+
 def promised(sheet: Sheet, cell: Cell, start: int, end: int) -> Mapping[str, float]:
     """What the sentence around a day makes of it: `due`, or `later`; nothing if it is no sentence or says neither."""
     before, after = plain(cell.text[:start]), plain(cell.text[end:])

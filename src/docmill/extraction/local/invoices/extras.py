@@ -10,6 +10,7 @@ from docmill.documents.reading import Reading
 from docmill.extraction.confidence import DOUBTED_BY_READER
 from docmill.extraction.labelled import read_labelled
 from docmill.extraction.local.invoices.amounts import Sums
+from docmill.extraction.local.invoices.deadlines import speaks_of_paying
 from docmill.extraction.local.invoices.items import Items
 from docmill.extraction.local.invoices.money import CENT, Money, money_text
 from docmill.extraction.local.invoices.paper import Option, Paper
@@ -30,6 +31,12 @@ _LEAST_TERM = 8
 """Letters that a term of payment has at least."""
 _WITHHELD = Phrases(r"retencion|\birpf\b|ritenuta|withh[eo]ld|retencao|retenue a la source|quellensteuer|\btds\b")
 """Tax that the buyer keeps back; no discount, though it is taken off as one."""
+_CLAIM = Phrases(
+    r"einwend|einspr[uo]ch|reklam|widerruf|ruckgabe|mangel|claims?\b|complain|objection|returns?\b|retour|reclam|contest"
+)
+"""What else than a payment has a time within which it must be made."""
+_LEAST_WORD = 3
+"""Letters that words about paying have at least: `of` is the rest of `Terms of Delivery`."""
 _PARTS = {"prepaid": "paid", "rounding": "rounding", "allowances": "discount", "charges": "shipping"}
 
 
@@ -38,11 +45,20 @@ def by_label(reading: Reading, schema: FieldSchema, paper: Paper) -> Mapping[str
     names = [name for name in LABELLED if name in schema.fields]
     found = read_labelled(reading, schema, names) if names else {}
     terms = found.get("payment_terms")
-    if terms is not None and (head := _table_head(paper, terms)) is not None:
+    if terms is not None and not _are_terms(terms.value):
+        del found["payment_terms"]
+    elif terms is not None and (head := _table_head(paper, terms)) is not None:
         del found["payment_terms"]
         if (beneath := _terms_beneath(paper, head, terms)) is not None:
             found["payment_terms"] = beneath
     return found
+
+
+def _are_terms(text: str) -> bool:
+    """Whether a text says how to pay: not a label whose value stands elsewhere, nor until when to complain."""
+    if text.rstrip().endswith(":") or sum(map(str.isalpha, text)) < _LEAST_WORD:
+        return False
+    return not _CLAIM.within(plain(text)) or speaks_of_paying(plain(text))
 
 
 def _table_head(paper: Paper, terms: FieldValue) -> Cell | None:
