@@ -213,3 +213,13 @@ def test_what_is_withheld_may_be_taken_off_the_total() -> None:
         "Netto a pagare                     408,00 €",
     )
     assert found == ({"withheld": "80.00"}, [])
+
+
+def test_shipping_may_be_what_prices_with_tax_lack_of_the_total() -> None:
+    found = _between(
+        "Shipping                               9.50",
+        "Net                                  341.25",
+        "VAT 20%                               68.25",
+        "Total USD                            409.50",
+    )
+    assert found == ({"charges": "9.50"}, [])

@@ -198,8 +198,11 @@ def parts(paper: Paper, money: Sequence[Money], items: Items, sums: Sums) -> dic
         if sums.settled is not None:
             found.setdefault("prepaid", _said(sums.settled))
     amounts = [item.amount.value for item in items.items if item.amount]
-    if subtotal is not None and amounts and len(amounts) == len(items.items):
-        gap = subtotal - sum(amounts, Decimal(0))
+    whole = sum(amounts, Decimal(0))
+    # Of the subtotal or, where prices hold the tax, of the total.
+    for gap in [sums_to - whole for sums_to in (subtotal, total) if sums_to is not None]:
+        if not amounts or len(amounts) < len(items.items) or abs(gap) <= CENT:
+            break
         for name in ("allowances", "charges"):
             for each in _called(money, _PARTS[name]):
                 value = abs(each.number.value)

@@ -91,7 +91,8 @@ AMOUNTS: Sequence[tuple[str, float, str]] = (
     # Not these.
     ("paid", 1.0, r"anzahlung|acompte|already paid|deja paye|amount paid|(?<!be\s)\bpaid\b|prepaid|deposit|bezahlt|"
      r"betaald|paye\b"),
-    ("paid", 1.0, r"payment received|payments?\b(?! terms)|erhaltene|gezahlt|vorauszahlung|avance|anticipo|voldaan|"
+    ("paid", 1.0, r"payment received|payments?\b(?! terms)|(?:geleistete|gezahlte) abschlage|"
+     r"erhaltene|gezahlt|vorauszahlung|avance|anticipo|voldaan|"
      r"ideal"),
     ("paid", 1.0, r"advance|abschlagszahlung|credit applied|retainer|cash|visa|mastercard|kreditkarte|change\b|"
      r"offene zahl"),
