@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from docmill.steps.document_work import DocumentWork
 
 
+_SOON = 5.0
+"""Seconds to end in where somebody waits for it."""
+
+
 def open_blobs(settings: Settings, links: "Callable[[], Links]") -> "Blobs":
     """The blobs that the settings describe; those in a folder are linked to by these links."""
     section = settings.storage
@@ -81,6 +85,11 @@ def children_of(settings: Settings) -> "Children":
     from docmill.engine.children import Children, ChildSettings
 
     return Children(ChildSettings(**settings.children.model_dump(exclude_none=True)))
+
+
+def drain_of(settings: Settings, *, staying: bool) -> float:
+    """Seconds that running steps may take to end: few where a person waits for it, who has pressed Ctrl-C."""
+    return settings.drain_seconds if staying else min(settings.drain_seconds, _SOON)
 
 
 def document_work(

@@ -155,8 +155,10 @@ class LabelBook:
 
     def _longest(self, words: list[str], at: int) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
         for wanted, fields in self._by_word.get(words[at], ()):
-            if len(wanted) == 1 or tuple(words[at : at + len(wanted)]) == wanted:
-                return wanted, fields
+            end = at + len(wanted)
+            if len(wanted) == 1 or tuple(words[at:end]) == wanted:
+                # `PO Box 123` is an address, and no purchase order.
+                return None if wanted[-1] == "po" and words[end : end + 1] == ["box"] else (wanted, fields)
         return None
 
 

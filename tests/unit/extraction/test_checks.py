@@ -46,6 +46,12 @@ def outcome(name: str, fields: Mapping[str, str], **rows: list[dict[str, str]]) 
         ("total_adds_up", {"subtotal": "100.00", "tax": "19.00", "total": "119.03"}, False),
         ("total_adds_up", {"subtotal": "-100.00", "tax": "-19.00", "total": "-119.00"}, True),
         ("total_adds_up", {"subtotal": "100.00", "total": "119.00"}, None),
+        ("total_adds_up", {"subtotal": "100.00", "tax": "19.00", "withheld": "15.00", "total": "104.00"}, True),
+        (
+            "total_adds_up",
+            {"subtotal": "100.00", "tax": "9.00", "allowances": "10", "charges": "4", "total": "103"},
+            True,
+        ),
         ("due_adds_up", {"total": "119.00", "amount_due": "119.00"}, True),
         ("due_adds_up", {"total": "119.00", "prepaid": "19.00", "amount_due": "100.00"}, True),
         ("due_adds_up", {"total": "119.00", "amount_due": "100.00"}, False),
@@ -150,7 +156,8 @@ def test_each_value_learns_what_it_passed_and_failed() -> None:
     assert "tax_below_total" in checked.fields["tax"].passed
     (told,) = [one for one in checked.checks if one.name == "total_adds_up"]
     assert told.message == (
-        "The total is the total without tax plus the tax. Here: subtotal + tax = 119.00, total = 120.00."
+        "The total is the total without tax plus the tax. Here: subtotal + tax = 119.00, total = 120.00, "
+        "subtotal - allowances + charges + tax - withheld = 119.00."
     )
 
 

@@ -84,3 +84,13 @@ def test_the_own_day_of_payment_beats_that_of_the_next_instalment() -> None:
         "Der neue Abschlag ist erstmals am 01.05.2031 fällig.",
     )
     assert due(*lines) == "2031-04-17"
+
+
+@pytest.mark.parametrize("label", ["Payment date", "Zahlungsdatum", "Fecha de pago"])
+def test_a_date_of_payment_is_the_day_by_which_to_pay_unless_it_is_paid(label: str) -> None:
+    assert due(f"{label}: 17.04.2031") == "2031-04-17"
+    assert due(f"{label}: 17.04.2031", "", "Paid with Visa ending in 4410") is None
+
+
+def test_the_label_of_a_day_may_end_in_the_line_beneath() -> None:
+    assert due("Termin         17.04.2031", "płatności") == "2031-04-17"

@@ -201,3 +201,38 @@ Your contact        Waste                              30.00
 
     assert len(found.rows["line_items"]) == 3
     assert found.fields["invoice_number"].value == "NH1130558217"
+
+
+def _of_each(table: str) -> list[str]:
+    page = f"""
+Zakład Stolarski Jan Mroczek                       Faktura VAT nr FV 118/09/2031
+34-500 Zakopane                                    Data wystawienia 05-09-2031
+
+{table}
+"""
+    rows = extract(typed_reading(page), "invoice").rows["line_items"]
+    return [row["amount"].value for row in rows]
+
+
+def test_the_amount_of_an_item_is_the_one_without_tax_where_both_are_printed() -> None:
+    table = """
+Nazwa towaru            Ilość   Cena netto   Wartość netto   VAT %   Kwota VAT   Wartość brutto
+Łóżko sosnowe               6       890,00        5 340,00     23%    1 228,20         6 568,20
+Szafka nocna               12       210,00        2 520,00     23%      579,60         3 099,60
+                                    RAZEM         7 860,00            1 807,80         9 667,80
+"""
+    assert _of_each(table) == ["5340.00", "2520.00"]
+    assert _of_each(table.replace("Kwota VAT", "      VAT")) == ["5340.00", "2520.00"]
+
+
+def test_a_rate_close_behind_an_amount_is_no_amount() -> None:
+    table = """
+Articolo                 Qtà    Prezzo unit.    Totale Imposta%
+Viti TSP 4x40              6           12,40      74,40 22
+Tasselli nylon            10            6,15      61,50 22
+
+                                  Imponibile            135,90
+                                  IVA 22%                29,90
+                                  Totale                165,80
+"""
+    assert _of_each(table) == ["74.40", "61.50"]

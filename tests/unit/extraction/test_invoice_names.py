@@ -241,3 +241,95 @@ Rheinallee 71
 In der Angelegenheit Kern gegen Wohnbau Nord GmbH berechne ich
 """
     assert parties(top) == ("Dr. Eva Lindner", "Herrn Thomas Kern")
+
+
+@pytest.mark.parametrize(
+    ("foot", "seller"),
+    [
+        ("Fernhill Outfitters, 2201 N Lincoln Ave, Traverse City, MI 49684", "Fernhill Outfitters"),
+        (
+            "Agentur Fernhill – Inh. Tarek Brandt · Weserstraße 190 · 12045 Berlin",
+            "Agentur Fernhill – Inh. Tarek Brandt",
+        ),
+        ("Afsender\nFernhill ApS\nKajgade 11\n8500 Grenaa", "Fernhill ApS"),
+    ],
+)
+def test_a_brand_is_a_part_of_the_name_that_stands_with_the_address(foot: str, seller: str) -> None:
+    assert parties(ADDRESSED.format(beneath="Unit 4"), f"\n\n{foot}\n") == (seller, "Tolland Marine Limited")
+
+
+def test_a_legal_name_may_wrap_behind_the_first_word_of_the_brand() -> None:
+    top = ADDRESSED.replace("Fernhill", "FERNHILL NETT")
+    foot = "\n\nFernhill\nNett AS | Strandgata 14, 6002 Ålesund | Org.nr 988 112 209 MVA\n"
+    assert parties(top.format(beneath="Unit 4"), foot) == ("Fernhill Nett AS", "Tolland Marine Limited")
+
+
+@pytest.mark.parametrize("seller", ["Marigold Catering", "Gasthof zum Anker", "ATLAS BEARING & SUPPLY"])
+def test_a_name_that_ends_like_a_street_is_none_without_a_number(seller: str) -> None:
+    top = f"""
+{seller}
+Mill Road 2
+88709 Meersburg
+
+Invoice to:                    Invoice no.  4711
+Tolland Marine Limited         Date         03/02/2025
+3 Harbour Road
+Plymouth PL1 2AB
+"""
+    assert parties(top) == (seller, "Tolland Marine Limited")
+
+
+@pytest.mark.parametrize(
+    ("printed", "name"),
+    [
+        ("Bill to: Gem State Bank", "Gem State Bank"),
+        ("Buyer: Fabrika Fashions, Mumbai", "Fabrika Fashions"),
+        ("Buyer: Berg, Anna", "Berg, Anna"),
+        ("Account\nPatrick Maloney\nBallyclough", "Patrick Maloney"),
+        ("Customer\nConsultores Ibarra\nCalle Mayor 2", "Consultores Ibarra"),
+    ],
+)
+def test_a_label_says_that_a_bank_or_the_holder_of_an_account_is_the_buyer(printed: str, name: str) -> None:
+    top = f"""
+Fernhill Limited               Invoice no.  4711
+2 Mill Road                    Date         03/02/2025
+Leeds LS1 4AB
+
+{printed}
+"""
+    assert parties(top) == ("Fernhill Limited", name)
+
+
+def test_a_legal_form_is_known_as_it_is_misread() -> None:
+    top = ADDRESSED.replace("Tolland Marine Limited", "Oleificio Santoro S.r.I.")
+    assert parties(top.format(beneath="Via Roma 4"))[1] == "Oleificio Santoro S.r.l."
+
+
+def test_a_family_is_named_without_the_word_for_it_in_the_line_above() -> None:
+    top = ADDRESSED.replace("Tolland Marine Limited\n{beneath}", "Familie\nJutta und Rolf Zeller")
+    assert parties(top, "\n\nFernhill Limited, registered in England 01234567\n")[1] == "Jutta und Rolf Zeller"
+
+
+def test_the_legal_form_in_a_line_of_its_own_is_nobody() -> None:
+    top = """
+Shannon Agri Stores      Account                Deliver to
+Ltd                      Patrick Maloney        Patrick Maloney
+Dock Road                Ballyclough            Ballyclough
+Limerick V94 XT21
+
+Document no.     Document date
+D-118820         02/05/2024
+"""
+    assert parties(top) == ("Shannon Agri Stores Ltd", "Patrick Maloney")
+
+
+def test_a_paper_in_greek_has_a_title_a_buyer_and_a_company() -> None:
+    top = """
+ΜΕΤΑΛΛΟΜΗΧΑΝΙΚΗ Α.Ε.                              ΤΙΜΟΛΟΓΙΟ
+Πατησίων 10, Αθήνα
+
+Πελάτης
+ΔΗΜΟΣ ΚΑΛΑΜΑΤΑΣ
+Καλαμάτα
+"""
+    assert parties(top) == ("ΜΕΤΑΛΛΟΜΗΧΑΝΙΚΗ Α.Ε.", "ΔΗΜΟΣ ΚΑΛΑΜΑΤΑΣ")

@@ -69,7 +69,7 @@ def test_a_word_in_capitals_before_a_number_or_a_day_behind_it_is_no_part_of_it(
         *("Fakturanr.", "Regning nr.", "Kreditnota nr.", "Lasku nro", "Laskun numero", "Arve nr"),
         *("Faktura nr", "Rachunek nr", "Numer faktury", "Faktura č.", "Číslo dokladu", "Faktúra č.", "Dobropis č."),
         *("Račun br.", "Broj računa", "Račun št.", "Számla sorszáma", "Factura nr.", "Sąskaita faktūra Nr."),
-        *("Rēķins Nr.", "Τιμολόγιο αρ.", "Фактура №", "Fatura no"),
+        *("Rēķins Nr.", "Τιμολόγιο αρ.", "Αριθμός τιμολογίου", "Фактура №", "Fatura no"),
     ],
 )
 def test_the_number_follows_the_name_of_the_paper_in_any_language(title: str) -> None:
@@ -91,6 +91,29 @@ def test_the_title_beside_or_above_says_what_a_bare_number_is_of(heads: tuple[st
 )
 def test_a_number_that_looks_like_a_day_or_an_amount_is_one_by_its_label(heads: tuple[str, ...], expected: str) -> None:
     assert number(*heads) == expected
+
+
+@pytest.mark.parametrize("other", ["ABN 22 610 551 209", "UID 310 551 2090"])
+def test_a_number_of_another_kind_beside_the_label_is_not_the_invoices(other: str) -> None:
+    assert number(f"Invoice No.    {other}", "4410") == "4410"
+
+
+def test_a_number_is_found_behind_a_label_of_several_words_that_it_is_glued_to() -> None:
+    assert number("Número de factura:HT31/000913") == "HT31/000913"
+
+
+def test_a_label_is_known_whose_letters_are_set_apart() -> None:
+    assert number("N U M M E R   R E C H N U N G", "I N V O I C E N O  7714-B") == "7714-B"
+
+
+def test_a_bare_reference_is_the_number_where_no_other_is() -> None:
+    assert number("Reference No.    Statement date", "BF-338120        12 August 2031") == "BF-338120"
+    assert number("Reference No.    Invoice No.", "BF-338120        4711") == "4711"
+
+
+def test_a_number_goes_on_in_the_next_line_behind_a_stroke() -> None:
+    heads = ("Faktura nr       FS/", "                 2031/11/0917", "Data wystawienia 18.11.2031")
+    assert number(*heads) == "FS/2031/11/0917"
 
 
 def test_a_day_behind_the_title_is_no_number() -> None:

@@ -1,12 +1,7 @@
 """Whose address and whose number it is, and what is no value though it stands where one would."""
 
-from dataclasses import replace
-
 import pytest
 
-from docmill.documents.reading import Format, Line, Reading
-from docmill.extraction.confidence import FAILED_CAP
-from docmill.extraction.extracting import finish
 from docmill.extraction.local.invoices import read_invoice
 from docmill.extraction.local.invoices.items import Items
 from docmill.extraction.local.invoices.names import names_in
@@ -14,7 +9,6 @@ from docmill.extraction.local.invoices.paper import paper_of
 from docmill.extraction.local.invoices.parties import domains
 from docmill.extraction.local.invoices.reader import case_of
 from docmill.extraction.result import Extraction
-from docmill.extraction.schema import load_schema
 from tests.unit.extraction.typed_pages import typed_reading
 
 SUMS = """
@@ -48,24 +42,6 @@ def columns(*, number: str = "", beneath: str = "", behind: str = "") -> Extract
     return read_invoice(typed_reading(COLUMNS.format(number=number, beneath=beneath) + SUMS + behind))
 
 
-CENTRED = """
-                   Bengkel Kereta Sin Wah
-                   {between}
-                  Lot 3312, Jalan Bercham,
-                     31400 Ipoh, Perak
-                     H/P: 016-551 8822
-
-                          INVOICE
-Invoice No  84423                      Date  28.07.2018
-"""
-
-
-@pytest.mark.parametrize("between", ["(Reg. No: IP0441728-K)", " (Co. No. 712345-K)", "       712345-K"])
-def test_an_address_may_stand_in_the_middle_and_beneath_the_number_of_a_register(between: str) -> None:
-    found = read_invoice(typed_reading(CENTRED.format(between=between) + SUMS))
-    assert value(found, "seller_address") == "Lot 3312, Jalan Bercham, 31400 Ipoh, Perak"
-
-
 def test_a_number_beneath_the_buyer_is_not_the_sellers() -> None:
     found = columns(
         number="VAT Number  DE355369209",
@@ -86,95 +62,6 @@ def test_labels_and_marks_around_a_name_are_no_part_of_it() -> None:
     texts = {name.text for name in names_in(paper, Items())}
     assert "Finwerk Analytics GmbH" in texts
     assert not [text for text in texts if "Ship to F" in text or text.endswith("|")]
-
-
-LETTER = """
-Musterhafter
-Versicherungsverein Neustadt a.G.
-
-Herrn
-Max Beispiel
-Gartenstr. 11
-12346 Bad Altenhausen
-
-Versicherungsbüro
-Nord
-Gartenstr. 12
-12345 Neustadt
-
-Beitragsrechnung Nr. 4711                                    24. Januar 2014
-
-Privathaftpflicht                              50,00 €
-Gesamtbeitrag                                  50,00 €
-Versicherungsteuer 19 %                         9,50 €
-Rechnungsbetrag                                59,50 €
-"""
-
-
-def closely_set(text: str) -> Reading:
-    """In larger type, so that an empty line between two blocks is hardly more than the type is high."""
-    (page,) = typed_reading(text).pages
-    lines = [
-        Line(words=tuple(word._replace(box=word.box._replace(bottom=word.box.bottom + 0.0025)) for word in line.words))
-        for line in page.lines
-    ]
-    return Reading(sha256="0" * 64, format=Format.PDF, pages=(replace(page, lines=tuple(lines)),))
-
-
-def test_an_address_ends_where_another_begins() -> None:
-    found = read_invoice(closely_set(LETTER))
-    assert value(found, "buyer_name") == "Herrn Max Beispiel"
-    assert value(found, "buyer_address") == "Gartenstr. 11, 12346 Bad Altenhausen"
-
-
-def test_the_address_of_the_buyer_is_not_the_sellers() -> None:
-    found = read_invoice(closely_set(LETTER))
-    assert value(found, "seller_name") == "Musterhafter Versicherungsverein Neustadt a.G."
-    assert "Gartenstr. 11" not in (value(found, "seller_address") or "")
-
-
-def test_a_town_that_stands_apart_belongs_to_the_street() -> None:
-    page = """
-                                                       Luftballon GmbH
-                                                       Ecke 12
-                                                       12345 Stadthausen
-
-Theodor Est
-Bahnstr. 42
-
-88802 Spielkreis
-
-Rechnung RE-20140703 vom 03.07.2014
-
-Menge   Produkt                     Einzelpreis     Summe
-400,00  Luftballon bunt                  0,79 €    316,00 €
-
-Summe netto                                        316,00 €
-USt 19 %                                            60,04 €
-Summe inkl. USt                                    376,04 €
-"""
-    found = read_invoice(typed_reading(page))
-    assert value(found, "buyer_address") == "Bahnstr. 42, 88802 Spielkreis"
-
-
-@pytest.mark.parametrize(
-    ("address", "whole"),
-    [
-        (("Hauptstr. 1", "12345 Neustadt"), True),
-        (("Am Kanal 1", "29221 Celle"), True),
-        (("14 Quay Street, Galway", "Ireland"), True),
-        (("Bahnstr. 42",), False),
-        (("12345 Neustadt",), False),
-        (("Leeds LS11 5QP",), False),
-    ],
-)
-def test_an_address_without_town_or_street_is_doubted(address: tuple[str, ...], whole: bool) -> None:
-    lines = "\n".join(address)
-    page = typed_reading(f"Garten GmbH\n{lines}\n\nRechnung Nr. 4711 vom 01.02.2024\n\nGesamtbetrag EUR   119,00")
-    found = finish(read_invoice(page), page, load_schema("invoice")).fields["seller_address"]
-    assert found.value == ", ".join(address)
-    assert (found.confidence > 0.8) is whole
-    assert whole or found.confidence <= FAILED_CAP
 
 
 TERMS = """
@@ -397,3 +284,42 @@ def test_a_stop_that_ends_a_legal_form_is_doubted_less_if_the_form_has_others() 
         found = read_invoice(typed_reading(TWO_NAMES.format(legal=legal) + SUMS))
         assert value(found, "seller_name") == f"Lindenhof Möbel {legal}"
         assert found.fields["seller_name"].signals["last_stop"] == doubt
+
+
+def _read_with(line: str, foot: str) -> Extraction:
+    page = f"""
+Fernhill Limited               Invoice no.  4711
+PO Box 123                     Date         03/02/2025
+Leeds LS1 4AB                  {line}
+
+Bill to
+Tolland Marine Limited
+P.O. Box 771
+Plymouth PL1 2AB
+
+Description                              Qty      Unit price      Amount
+Work as agreed                             1           99.00       99.00
+
+                                           Total                   99.00
+
+{foot}
+"""
+    return read_invoice(typed_reading(page))
+
+
+def test_a_box_at_the_post_office_is_no_order() -> None:
+    assert value(_read_with("", ""), "order_number") is None
+    assert value(_read_with("PO           7788-B", ""), "order_number") == "7788-B"
+
+
+@pytest.mark.parametrize(
+    ("foot", "terms"),
+    [
+        ("Please pay within 30 days of receipt.", "Please pay within 30 days of receipt."),
+        ("Zahlbar bis:             11.11.2025", None),
+        ("Einwendungen müssen innerhalb von 8 Wochen erhoben werden.", None),
+        ("Terms of Delivery        Due on", None),
+    ],
+)
+def test_terms_say_how_to_pay(foot: str, terms: str | None) -> None:
+    assert value(_read_with("", foot), "payment_terms") == terms

@@ -172,3 +172,54 @@ Please pay to {account}
 """
     )
     assert _sums(page) == ("400.00", "20.00", "420.00", "420.00")
+
+
+def _between(*lines: str) -> tuple[dict[str, str], list[str]]:
+    """What stands between the sums of an invoice that ends with these lines, and which rules fail."""
+    found = extract(typed_reading(_HEAD + _GOODS + "\n" + "\n".join(lines)), "invoice")
+    names = ("allowances", "charges", "withheld")
+    values = {name: field.value for name, field in found.fields.items() if name in names}
+    return values, [one.name for one in found.checks if not one.passed]
+
+
+def test_a_discount_and_shipping_between_subtotal_and_total_explain_it() -> None:
+    found = _between(
+        "Subtotal                             400.00",
+        "Discount 10%                         -40.00",
+        "Shipping                               9.50",
+        "Tax 20%                               72.00",
+        "Total USD                            441.50",
+    )
+    assert found == ({"allowances": "40.00", "charges": "9.50"}, [])
+
+
+@pytest.mark.parametrize("label", ["Retención IRPF 15 %", "Ritenuta d'acconto 15%", "IRPF -15%", "TDS 15%"])
+def test_what_the_buyer_withholds_is_neither_tax_nor_discount(label: str) -> None:
+    found = _between(
+        "Base imponible                       400,00",
+        "IVA 21 %                              84,00",
+        f"{label:<36} -60,00",
+        "Total a pagar                      424,00 €",
+    )
+    assert found == ({"withheld": "60.00"}, [])
+
+
+def test_what_is_withheld_may_be_taken_off_the_total() -> None:
+    found = _between(
+        "Imponibile                           400,00",
+        "IVA 22%                               88,00",
+        "Totale fattura                       488,00",
+        "Ritenuta d'acconto 20%               -80,00",
+        "Netto a pagare                     408,00 €",
+    )
+    assert found == ({"withheld": "80.00"}, [])
+
+
+def test_shipping_may_be_what_prices_with_tax_lack_of_the_total() -> None:
+    found = _between(
+        "Shipping                               9.50",
+        "Net                                  341.25",
+        "VAT 20%                               68.25",
+        "Total USD                            409.50",
+    )
+    assert found == ({"charges": "9.50"}, [])

@@ -222,11 +222,12 @@ def _value(match: "re.Match[str]", decimal: str | None) -> tuple[Decimal, int, b
             if whole[0] == "0":
                 return _made(written, mark)
             return _one_mark(whole, behind, mark, decimal)
-        if written[last] == mark:
+        if written[last] == mark and len(written) - last > _CENTS + 1:
             return _made(written.replace(mark, ""), None)
-    joined = written.replace(mark, "")
-    sign = written[last] if last >= 0 else None
-    return _made(joined, sign)
+        # Else the last group is too short for one: `5.592.00` as OCR reads `5,592.00`.
+    if last < 0:
+        return _made(written.replace(mark, ""), None)
+    return _made(written[:last].replace(mark, "") + written[last:], written[last])
 
 
 def _one_mark(whole: str, behind: str, mark: str, decimal: str | None) -> tuple[Decimal, int, bool]:

@@ -9,6 +9,7 @@ from docmill.extraction.local.invoices.items import Items
 from docmill.extraction.local.invoices.kinds import CREDIT_NOTE, kind_of, names_an_invoice
 from docmill.extraction.local.invoices.paper import Option, Paper, meanings
 from docmill.extraction.local.invoices.priors import prior
+from docmill.extraction.local.invoices.settled import says_paid
 from docmill.extraction.local.invoices.spans import DateSpan
 from docmill.extraction.local.invoices.vocabulary import DATE_LABELS
 from docmill.extraction.local.invoices.wording import plain
@@ -65,7 +66,20 @@ def _of_invoice(paper: Paper, span: DateSpan) -> bool:
 
 def meanings_of(paper: Paper) -> list[Mapping[str, float]]:
     """What the labels of each date say: the same whichever field it may be."""
-    return [_means(paper, span) for span in paper.dates]
+    return _paid_or_due(paper, [_means(paper, span) for span in paper.dates])
+
+
+def _paid_or_due(paper: Paper, labelled: list[Mapping[str, float]]) -> list[Mapping[str, float]]:
+    """A date of payment is the day on which it was paid if a sentence says that it is, else the day by which to pay."""
+    if not any("payment" in means for means in labelled):
+        return labelled
+    meant = "paid" if says_paid(paper) else "due"
+    return [
+        {**{name: sure for name, sure in means.items() if name != "payment"}, meant: means["payment"]}
+        if "payment" in means
+        else means
+        for means in labelled
+    ]
 
 
 def options(paper: Paper, items: Items, field: str, means_of: Sequence[Mapping[str, float]]) -> list[Option]:

@@ -31,7 +31,7 @@ _BY = (
     r"\bate(?: ao| a)?(?: dia)?|\bvoor|uiterlijk(?: op)?|\btot(?: en met)?|voor of op|"
     r"sen[ae]st(?: den| d\.)?|inden|innen|fore|for den|viimeistaan|"
     r"\bdo(?: dnia)?|najpozniej|nejpozdeji|najneskor(?: do)?|najkasneje(?: do)?|pana (?:la|in)(?: data de)?|"
-    r"hiljemalt|\blidz|\biki|\bfyrir|μεχρι|εως|до)"
+    r"hiljemalt|\blidz|\biki|\bfyrir|μεχρι|εωσ|до)"
 )
 """That it is the last day."""
 _ON = (
@@ -76,6 +76,11 @@ _OWED = re.compile(rf"{_PAY}|fallig|\bdue\b|frist|netto|abzug|skonto|remit|begl"
 _STOP = re.compile(r"(?<=[a-z)])[.;!?] ")
 _ENDS = (".", ";", "!", "?")
 _WORD = re.compile(r"[a-z]{2}")
+
+
+def speaks_of_paying(text: str) -> bool:
+    """Whether a plain text speaks of paying at all."""
+    return _OWED.search(text) is not None
 
 
 def promised(sheet: Sheet, cell: Cell, start: int, end: int) -> Mapping[str, float]:

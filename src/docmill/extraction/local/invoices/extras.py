@@ -10,6 +10,7 @@ from docmill.documents.reading import Reading
 from docmill.extraction.confidence import DOUBTED_BY_READER
 from docmill.extraction.labelled import read_labelled
 from docmill.extraction.local.invoices.amounts import Sums
+from docmill.extraction.local.invoices.deadlines import speaks_of_paying
 from docmill.extraction.local.invoices.items import Items
 from docmill.extraction.local.invoices.money import CENT, Money, money_text
 from docmill.extraction.local.invoices.paper import Option, Paper
@@ -18,6 +19,7 @@ from docmill.extraction.local.invoices.settled import Paid
 from docmill.extraction.local.invoices.sheet import Cell, evidence_of
 from docmill.extraction.local.invoices.tables import heading_kind
 from docmill.extraction.local.invoices.wording import letters, plain
+from docmill.extraction.phrases import Phrases
 from docmill.extraction.result import FieldValue
 from docmill.extraction.schema import FieldSchema
 
@@ -34,6 +36,14 @@ _REGISTERED = re.compile(
     r"|\d{5,}\s?-\s?[a-z]\W*)"
 )
 """A line with the number in a register, which may stand between a name and its address: `(Reg. No: 712345-K)`."""
+_WITHHELD = Phrases(r"retencion|\birpf\b|ritenuta|withh[eo]ld|retencao|retenue a la source|quellensteuer|\btds\b")
+"""Tax that the buyer keeps back; no discount, though it is taken off as one."""
+_CLAIM = Phrases(
+    r"einwend|einspr[uo]ch|reklam|widerruf|ruckgabe|mangel|claims?\b|complain|objection|returns?\b|retour|reclam|contest"
+)
+"""What else than a payment has a time within which it must be made."""
+_LEAST_WORD = 3
+"""Letters that words about paying have at least: `of` is the rest of `Terms of Delivery`."""
 _PARTS = {"prepaid": "paid", "rounding": "rounding", "allowances": "discount", "charges": "shipping"}
 
 
@@ -42,11 +52,20 @@ def by_label(reading: Reading, schema: FieldSchema, paper: Paper) -> Mapping[str
     names = [name for name in LABELLED if name in schema.fields]
     found = read_labelled(reading, schema, names) if names else {}
     terms = found.get("payment_terms")
-    if terms is not None and (head := _table_head(paper, terms)) is not None:
+    if terms is not None and not _are_terms(terms.value):
+        del found["payment_terms"]
+    elif terms is not None and (head := _table_head(paper, terms)) is not None:
         del found["payment_terms"]
         if (beneath := _terms_beneath(paper, head, terms)) is not None:
             found["payment_terms"] = beneath
     return found
+
+
+def _are_terms(text: str) -> bool:
+    """Whether a text says how to pay: not a label whose value stands elsewhere, nor until when to complain."""
+    if text.rstrip().endswith(":") or sum(map(str.isalpha, text)) < _LEAST_WORD:
+        return False
+    return not _CLAIM.within(plain(text)) or speaks_of_paying(plain(text))
 
 
 def _table_head(paper: Paper, terms: FieldValue) -> Cell | None:
@@ -182,9 +201,9 @@ def _of_address(text: str) -> bool:
     return bool(POSTCODE.search(text) or STREET.within(text) or re.match(r"\d{1,5}\w?[, ]", text))
 
 
-def parts(money: Sequence[Money], items: Items, sums: Sums) -> dict[str, FieldValue]:
+def parts(paper: Paper, money: Sequence[Money], items: Items, sums: Sums) -> dict[str, FieldValue]:
     """What was paid, rounded, taken off or added: only amounts that explain a difference between two sums."""
-    found: dict[str, FieldValue] = {}
+    found = _between(paper, money, sums)
     total, due, subtotal = (_value(sums, name) for name in ("total", "amount_due", "subtotal"))
     if total is not None and due is not None and total != due:
         for name in ("prepaid", "rounding"):
@@ -196,14 +215,45 @@ def parts(money: Sequence[Money], items: Items, sums: Sums) -> dict[str, FieldVa
         if sums.settled is not None:
             found.setdefault("prepaid", _said(sums.settled))
     amounts = [item.amount.value for item in items.items if item.amount]
-    if subtotal is not None and amounts and len(amounts) == len(items.items):
-        gap = subtotal - sum(amounts, Decimal(0))
+    whole = sum(amounts, Decimal(0))
+    # Of the subtotal or, where prices hold the tax, of the total.
+    for gap in [sums_to - whole for sums_to in (subtotal, total) if sums_to is not None]:
+        if not amounts or len(amounts) < len(items.items) or abs(gap) <= CENT:
+            break
         for name in ("allowances", "charges"):
             for each in _called(money, _PARTS[name]):
                 value = abs(each.number.value)
                 if value and abs((gap if name == "charges" else -gap) - value) <= CENT:
                     found.setdefault(name, _part(each, value))
     return found
+
+
+def _between(paper: Paper, money: Sequence[Money], sums: Sums) -> dict[str, FieldValue]:
+    """What is withheld, taken off or added between the subtotal and what is to be paid."""
+    net, tax, total, due = (_value(sums, name) for name in ("subtotal", "tax", "total", "amount_due"))
+    if net is None or total is None:
+        return {}
+    outside = [each for each in money if not each.in_items and each.number.value]
+    taken, added = _called(outside, "discount"), _called(outside, "shipping")
+    withheld = [each for each in taken if _is_withheld(paper, each)]
+    gaps = [net + (tax or Decimal(0)) - total, total - due if due is not None else Decimal(0)]
+    for each in withheld:
+        if any(abs(gap - abs(each.number.value)) <= CENT for gap in gaps):
+            return {"withheld": _part(each, abs(each.number.value))}
+    if abs(gaps[0]) <= CENT:
+        return {}
+    for less in (None, *[each for each in taken if each not in withheld]):
+        for more in (None, *added):
+            off, on = (abs(each.number.value) if each else Decimal(0) for each in (less, more))
+            if abs(gaps[0] - off + on) <= CENT:
+                found = {"allowances": (less, off), "charges": (more, on)}
+                return {name: _part(each, value) for name, (each, value) in found.items() if each is not None}
+    return {}
+
+
+def _is_withheld(paper: Paper, each: Money) -> bool:
+    labels = paper.labels(each.number.cell, each.number.start, each.number.end)
+    return any(_WITHHELD.within(label.text) for label in labels)
 
 
 def _value(sums: Sums, name: str) -> Decimal | None:

@@ -34,15 +34,17 @@ status subject subtotal summary supplier supply support surcharge table tax taxa
 terms ticket time title total totals tracking transaction transport travel type unit units upc usage used vat vehicle
 vendor visit week weight work worker year you
 
+charges debits credits
+
 abreise abschlag absender adresse allgemein anfahrt angebot angebots anlage anlagen anreise ansprechpartner anz anzahl
 artikel auftrag auftrags auftragsnummer auftragsdatum ausfuhrung bank bankverbindung bearbeiter beginn beleg
 belegdatum belegnummer bemerkung bemerkungen beschreibung bestell bestelldatum bestellnummer bestellung betrag betreff
 bezeichnung blatt brutto buchung buchungsnummer datum debitor einheit einheiten einzelpreis ende fahrer fallig
-falligkeit falligkeitsdatum filiale firma gast gebuhr gesamt gesamtbetrag gutschrift honorar kasse kassierer konto
+falligkeit falligkeitsdatum filiale firma gast gebuhr gesamt gesamtbetrag gutschrift haben honorar kasse kassierer konto
 kontakt kunde kunden kundennr kundennummer kundenservice kundin leistung leistungen leistungsdatum leistungszeitraum
 lieferdatum lieferschein lieferscheinnummer lieferung liquidation mandant marktlokation mahnung mehrwertsteuer menge
 mietobjekt mwst nachzahlung netto objekt ort patient pos position positionen preis projekt projektnummer rabatt
-rechnung rechnungsdatum rechnungsnr rechnungsnummer referenz sachbearbeiter saldo satz seite seiten skonto
+rechnung rechnungsdatum rechnungsnr rechnungsnummer referenz sachbearbeiter saldo satz seite seiten skonto soll
 sprechzeiten steuer steuersatz strom summe tarif telefon text ubertrag umsatzsteuer unterschrift ust valuta verbrauch
 verbrauchsstelle versand versandart vertrag vertragskonto vertragsnummer vertreter verwendungszweck wahrung zahlbar
 zahler zahlernummer zahlung zahlungsart zahlungsbedingung zahlungsbedingungen zahlungsziel zeichen zeit zeitraum
@@ -56,7 +58,8 @@ piece prelevement prestation prestations prix produit produits qte quantite regl
 releve representant reservation sejour service siege solde sous suivi tarif taux taxe taxes telephone titre total
 transport ttc tva type unite vendeur virement votre
 
-agente albaran albaranes almacen articulo base cantidad cargo cif cliente clientes codigo comercial concepto
+abono abonos agente albaran albaranes almacen articulo base cantidad
+cargo cargos debe haber cif cliente clientes codigo comercial concepto
 condiciones consumo contrato cuenta cuota datos descripcion descuento direccion documento domiciliacion emision
 empresa entrega fecha forma factura facturacion fra habitacion hoja importe impuestos iva lectura matricula nif numero
 obra observaciones orden oferta pago pagina pais pedido periodo poblacion potencia precio precios proveedor proyecto

@@ -57,6 +57,9 @@ def _values(paper: Paper, row: Sequence[Cell], table: Table) -> dict[str, Number
                 continue
             if kind == "tax_rate" and number.money and number.value > 40:
                 kind = "amount"
+            if kind == "amount" and not number.money and (known := found.get(kind)) and known.cell is number.cell:
+                # `74,40 22`: the rate stands close behind the amount.
+                kind = "tax_rate"
             if kind not in found or kind == "amount":
                 found[kind] = number
     money = [number for number in numbers if number.money]

@@ -125,6 +125,9 @@ def _may_head(cell: Cell) -> bool:
 
 def _places(paper: Paper, sold: Set[int]) -> Iterator[_Place]:
     for cell in paper.sheet.cells:
+        if cell.text[-1] in "/-" and len(cell.tokens) == 1 and (torn := _torn(paper, cell)) is not None:
+            yield torn
+            continue
         if not cell.numbered:
             continue
         at = 0
@@ -162,6 +165,16 @@ def _places(paper: Paper, sold: Set[int]) -> Iterator[_Place]:
             yield _Place(cell, start, end, tokens, text, head)
 
 
+def _torn(paper: Paper, cell: Cell) -> _Place | None:
+    """A number that goes on in the next line: `FS/` over `2024/11/0917`."""
+    for below in paper.sheet.below(cell, reach=0.9)[:1]:
+        value = cell.text + below.text
+        near = below.numbered and len(below.tokens) == 1 and abs(below.left - cell.left) < 0.5 * cell.height
+        if near and _IDENTIFIER.fullmatch(value) and len(value) <= 40:
+            return _Place(cell, 0, len(cell.text), (*cell.tokens, *below.tokens), value, "")
+    return None
+
+
 def _groups(paper: Paper, cell: Cell, index: int, start: int, spans: Sequence[Number | DateSpan]) -> _Place | None:
     """A number that is printed with blanks, if one begins here and a label says so: `RE 2025 0815`, `71 3302 44`."""
     tokens = cell.tokens
@@ -192,7 +205,10 @@ def _groups(paper: Paper, cell: Cell, index: int, start: int, spans: Sequence[Nu
 
 
 def _prefix(text: str) -> bool:
-    return bool(_PREFIX.fullmatch(text)) and text.rstrip("-/.") not in _NOT_A_PREFIX
+    if not _PREFIX.fullmatch(text) or text.rstrip("-/.") in _NOT_A_PREFIX:
+        return False
+    # `ABN 22 610 551 209` beside the label is a number of another kind, which says so itself.
+    return "taxid" not in NUMBER_LABELS(plain(text))
 
 
 def _numbered(paper: Paper, cell: Cell, start: int, end: int) -> bool:
@@ -206,7 +222,7 @@ def _numbered(paper: Paper, cell: Cell, start: int, end: int) -> bool:
 
 def _open(paper: Paper, cell: Cell, last: Token) -> float:
     """Whether words follow that may belong to it: `210111 mit LV vom 30.05.2026`. One word before a date does not."""
-    if last is cell.tokens[-1]:
+    if last is cell.tokens[-1] or last not in cell.tokens:
         return 0.0
     place = cell.tokens.index(last) + 1
     start = sum(len(token.text) + 1 for token in cell.tokens[:place])
@@ -217,7 +233,7 @@ def _open(paper: Paper, cell: Cell, last: Token) -> float:
 
 def _labels(paper: Paper, cell: Cell, start: int, end: int, head: str) -> list[Label]:
     """Unlike an amount, a number may have other numbers in its label: `Handelsrechnung (380) Nr. 4711`."""
-    before = plain(f"{cell.text[:start]} {head}".strip())[-45:]
+    before = plain(f"{cell.text[:start].rstrip()} {head}".strip())[-45:]
     found = []
     if any(map(str.isalpha, before)) or before.endswith(("#", "°")):
         found.append(Label(text=before, weight=1.0))

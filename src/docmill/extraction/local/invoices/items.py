@@ -7,35 +7,19 @@ heading, items are the rows above the sums whose amounts add up to one of them.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import pairwise
 
 from docmill.extraction.local.invoices.grid import CENT, Grid
+from docmill.extraction.local.invoices.item import Item
 from docmill.extraction.local.invoices.paper import Paper
 from docmill.extraction.local.invoices.sheet import Cell, Token
 from docmill.extraction.local.invoices.spans import Number
+from docmill.extraction.local.invoices.subtotals import adjusts, without_sums
 from docmill.extraction.local.invoices.tables import Table, closes, tables_in
 from docmill.extraction.local.invoices.unheaded import lines_of, naming
 from docmill.extraction.local.invoices.vocabulary import AMOUNT_LABELS
-from docmill.extraction.local.invoices.wording import plain
-
-
-@dataclass(kw_only=True, eq=False)
-class Item:
-    """One item while its rows are gathered."""
-
-    rows: list[int]
-    position: str | None = None
-    values: dict[str, Number] = field(default_factory=dict)
-    """By column: numbers."""
-    words: list[tuple[int, tuple[Token, ...]]] = field(default_factory=list)
-    """Of the description: page and tokens, line by line."""
-    unit: tuple[int, tuple[Token, ...]] | None = None
-
-    @property
-    def amount(self) -> Number | None:
-        return self.values.get("amount")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,11 +105,11 @@ def _sums(paper: Paper) -> set[Decimal]:
 def _readings(paper: Paper, parts: Sequence[Table], sums: set[Decimal]) -> Iterable[tuple[list[Item], float]]:
     """Ways to count the items of a table, each with what speaks for it."""
     grids = [Grid(paper=paper, table=part) for part in parts]
-    by_amount = _without_sums([item for grid in grids for item in _by_amount(grid)])
+    by_amount = without_sums([item for grid in grids for item in _by_amount(grid)])
     by_position = [item for grid in grids for item in _by_position(grid)]
     whole = [item for item in by_amount if item.position is not None or item.values.keys() & {"quantity", "unit_price"}]
     # Items are told apart by which they are, so sets of them cost nothing in a long table.
-    adjusting = {item for item in by_amount if _adjusts(item)}
+    adjusting = {item for item in by_amount if adjusts(item)}
     sold = [item for item in by_amount if item not in adjusting]
     kept = {*whole, *sold}
     plain_items = [item for item in by_amount if item in kept] if 2 * len(whole) >= len(kept) else by_amount
@@ -167,49 +151,6 @@ def _printed(paper: Paper, total: Decimal, last: int) -> bool:
     return any(number.money and number.value == total and number.cell.row > last for number in paper.numbers)
 
 
-def _without_sums(items: list[Item]) -> list[Item]:
-    """Without rows that only sum up those above: of a part, of all so far, of all; nor what only changes that sum."""
-    counted = sum(bool(item.values.keys() & {"quantity", "unit_price"}) for item in items)
-    kept: list[Item] = []
-    whole = part = Decimal(0)
-    since = 0
-    closed = False
-    for item in items:
-        value = item.amount.value if item.amount else Decimal(0)
-        bare = item.position is None and not (item.words and item.values.keys() & {"quantity", "unit_price"})
-        run = len(kept) if abs(value - whole) <= CENT else since if abs(value - part) <= CENT else 0
-        sure = 2 * counted > len(kept) or run > _BY_CHANCE or not item.words or _sums_up(item)
-        if bare and run > 1 and sure:
-            part, since = Decimal(0), 0
-            closed = run == len(kept) > _BY_CHANCE
-            continue
-        if bare and closed and item.words and _adjusts(replace(item, words=item.words[-1:])):
-            continue
-        closed = False
-        kept.append(item)
-        whole, part, since = whole + value, part + value, since + 1
-    return kept
-
-
-_BY_CHANCE = 3
-"""Amounts whose sum may be the next one without anything being meant by it."""
-
-
-def _sums_up(item: Item) -> bool:
-    meaning = AMOUNT_LABELS(_described(item))
-    return max([meaning.get(kind, 0.0) for kind in ("subtotal", "total", "carried")]) >= 0.5
-
-
-def _described(item: Item) -> str:
-    return plain(" ".join(token.text for _, tokens in item.words for token in tokens)[:60])
-
-
-def _adjusts(item: Item) -> bool:
-    """Whether a row is a discount or a charge on the whole and not a thing that was sold."""
-    meaning = AMOUNT_LABELS(_described(item))
-    return max(meaning.get("discount", 0.0), meaning.get("shipping", 0.0)) >= 0.9
-
-
 def _by_amount(grid: Grid) -> list[Item]:
     """An item per row with an amount in the column of amounts."""
     paper, table = grid.paper, grid.table
@@ -237,7 +178,7 @@ def _by_amount(grid: Grid) -> list[Item]:
             loose = []
     _fill(paper, table, found)
     for item in found:
-        if (amount := item.amount) and amount.cell.text.startswith("(") and _adjusts(item):
+        if (amount := item.amount) and amount.cell.text.startswith("(") and adjusts(item):
             # `Discount (40.00)`: what is taken off stands in brackets.
             item.values["amount"] = replace(amount, value=-abs(amount.value))
     return found

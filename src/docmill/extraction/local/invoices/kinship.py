@@ -48,7 +48,11 @@ def _is_brand(name: Name, features: Mapping[str, float]) -> bool:
 
 
 def _is_legal(features: Mapping[str, float]) -> bool:
-    return bool(features["legal_form"]) and max(features["buyer_label"], features["ship_label"]) < 0.5
+    """Whether a name stands as that of a company: by its legal form, or in one line with its address."""
+    return (
+        bool(features["legal_form"] or features["sender_line"])
+        and max(features["buyer_label"], features["ship_label"]) < 0.5
+    )
 
 
 def _kin(brand: str, legal: tuple[Name, Mapping[str, float]]) -> float:
@@ -58,6 +62,8 @@ def _kin(brand: str, legal: tuple[Name, Mapping[str, float]]) -> float:
         return 0.0
     if key.startswith(short) or (len(short) >= 5 and short in key):
         return 1.0
+    if not features["legal_form"]:
+        return 0.0
     same = next((place for place, (one, two) in enumerate(zip(short, key, strict=False)) if one != two), len(short))
     if same >= _SHARED and same >= 0.6 * len(short):
         return 1.0

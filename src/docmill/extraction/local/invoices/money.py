@@ -24,6 +24,8 @@ _GROUP_BEFORE = re.compile(r"\d[ ./-]?$")
 _GROUP_BEHIND = re.compile(r"[ ./-]?\d")
 """Digits at a number make it a group of a longer one: of an account, a sort code, a telephone."""
 
+_BASE: Mapping[str, float] = {"base": 1.0}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Money:
@@ -44,13 +46,20 @@ def money_in(paper: Paper, items: Items) -> list[Money]:
         if not number.money and labels and labels[0].weight == 1.0:
             # What is called something in its own line is not an amount because of the line above.
             labels = labels[:1]
-        means = meanings(AMOUNT_LABELS, labels)
+        means = _BASE if _is_base(number) else meanings(AMOUNT_LABELS, labels)
         named = max([means.get(meaning, 0.0) for meaning in MEANING.values()]) if means else 0.0
         called = named >= 0.7 and number.decimals in (0, 1) and abs(number.value) < 10**7
         if number.money or (called and not _counts(paper, number) and not _is_group(number)):
             inside = number.cell.row in items.rows and not (named >= 0.9 and number.cell.row not in _item_rows(items))
             found.append(Money(number=number, means=means, in_items=inside))
     return found
+
+
+def _is_base(number: Number) -> bool:
+    """Whether an amount stands in brackets behind a rate: what is taxed at it, and not the tax."""
+    text = number.cell.text
+    before = text[: number.start].rstrip(" (")
+    return before.endswith("%") and "(" in text[len(before) : number.start + 1] and ")" in text[number.end - 1 :][:2]
 
 
 def _counts(paper: Paper, number: Number) -> bool:

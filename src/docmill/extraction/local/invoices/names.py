@@ -12,6 +12,7 @@ from docmill.extraction.local.invoices.paper import Paper
 from docmill.extraction.local.invoices.party_words import (
     ABBREVIATED,
     ADDRESSED,
+    BANK,
     BUYER,
     CARE_OF,
     COUNTRY,
@@ -20,6 +21,7 @@ from docmill.extraction.local.invoices.party_words import (
     HOLDER,
     LABELLED,
     LEGAL,
+    LEGAL_END,
     LISTED,
     NUMBERS_BEHIND,
     PERSON,
@@ -37,6 +39,7 @@ from docmill.extraction.local.invoices.party_words import (
 )
 from docmill.extraction.local.invoices.running_names import names_in_text
 from docmill.extraction.local.invoices.sheet import Cell, Token
+from docmill.extraction.local.invoices.titles import is_title
 from docmill.extraction.local.invoices.wording import letters, plain
 from docmill.extraction.phrases import Phrases
 
@@ -48,17 +51,21 @@ _UNLIKE = re.compile(r"\d{3,}|[@§%€$]")
 _DIGIT = re.compile(r"\d")
 _STATE = re.compile(r"[A-Z]{2,3}\s+[A-Z\d][A-Z\d -]{3,8}$")
 """Behind a town: a state and its postcode."""
+_SRL = re.compile(r"(?<=\b[Ss]\.[rR]\.)I(?=\.?$)")
+"""`S.r.I.` is how OCR reads `S.r.l.`."""
 _DRAWN = re.compile(r"^[^\w\"'„“«»‘’(]+|[^\w.!?)\"'“”«»’&+]+$")
 """Signs before and behind a name that somebody drew there."""
 _BRACKET = re.compile(r"\s*\((?:[^()]*\d[^()]*\)?|[^()]*)$")
 """A bracket at the end that holds a number, or never closes."""
 _TITLECASE = re.compile(r"(?:[A-Z]\.|[^\W\d_a-z][^\W\d_A-Z]+(?:-\w+)?)$")
-_ALONE = re.compile(r"(?:eheleute|firma|fa\.?|an|aan|till|til)\W*$")
+_ALONE = re.compile(r"(?:eheleute|famili[ea]|famille|famiglia|firma|fa\.?|an|aan|till|til)\W*$")
 """Before a name in a line of its own, and no part of it."""
 _PARTIES = (BUYER, SELLER, SHIP, HOLDER)
 _LABEL = Phrases("|".join(label.pattern for label in _PARTIES))
 """The labels of all parties: most lines hold none, and one look tells."""
 _JOINING = (SMALL | {"&", "+", "und", "et"}) - {"the", "a", "al", "i", "am", "im", "zum", "zu", "for"}
+_SEATED = re.compile(r"(?P<name>\S+\s.*\S),\s+[^\W\d_a-z][^\W\d_]+")
+"""A labelled name with one word behind a comma: the town, unless the name has one word, too (`Berg, Anna`)."""
 _STREETS = frozenset({"la", "le", "les", "w", "z"})
 _LOGO = 1.3
 """Heights of an ordinary line from which on two lines may be one name as a logo."""
@@ -110,6 +117,7 @@ def _wrapped(paper: Paper, found: Sequence[Name]) -> list[Name]:
     known = {letters(name.text) for name in found if name.lines == 1}
     tails = {id(name.cell) for name in found if name.lines == 2}
     starts = {key[:4] for key in known}
+    firsts = {id(name.cell): name for name in reversed(found) if name.lines == 1}
     wrapped = []
     for name in found:
         if id(name.cell) in tails or letters(name.text)[:4] not in starts or name.prefix or len(name.tokens) > 6:
@@ -117,6 +125,14 @@ def _wrapped(paper: Paper, found: Sequence[Name]) -> list[Name]:
         for below in paper.sheet.below(name.cell, reach=0.9)[:1]:
             if letters(name.text + below.text) in known and not has_form(name.text):
                 wrapped.append(_joined(name, below, f"{name.text} {below.text}"))
+                continue
+            rest = firsts.get(id(below))
+            if rest is None or rest.prefix or not LEGAL_END.search(rest.text):
+                continue
+            if letters(name.text + LEGAL_END.sub("", rest.text)) in known:
+                # A brand whose legal name wraps behind its first word.
+                both = _joined(name, below, f"{name.text} {rest.text}")
+                wrapped.append(replace(both, tokens=(*name.tokens, *rest.tokens), sender_line=rest.sender_line))
     return wrapped
 
 
@@ -162,8 +178,13 @@ def _parts(paper: Paper, cell: Cell) -> Iterator[Name]:
             piece = piece[: number.start()]
             end = start + number.start()
         piece, formal = _bare(piece)
-        if not _is_name(piece):
+        if not _is_name(piece) and not (_is_name(piece, bank=True) and _billed(paper, cell, prefix)):
             continue
+        if not letters(LEGAL.sub("", piece)):
+            # The legal form alone is the end of a name above.
+            continue
+        if prefix and not has_form(piece) and (seated := _SEATED.fullmatch(piece)) is not None:
+            piece, end = seated["name"], start + text[start:end].rindex(",")
         tokens = cell.slice(start, end)
         if tokens:
             name = Name(
@@ -181,6 +202,12 @@ def _parts(paper: Paper, cell: Cell) -> Iterator[Name]:
                 yield replace(name, text=head, tokens=tokens[: len(head.split())])
 
 
+def _billed(paper: Paper, cell: Cell, prefix: str) -> bool:
+    """Whether a label right before or above says that somebody is the buyer."""
+    label = plain(prefix) if prefix else next((other.plain for other in paper.sheet.above(cell, reach=1.2)[:1]), "")
+    return len(label) < 30 and BUYER.search(label) is not None
+
+
 def _bare(piece: str) -> tuple[str, str]:
     """A name without what stands around it, and the form of address that it was without, if any."""
     text = piece.strip(_EDGES)
@@ -193,7 +220,7 @@ def _bare(piece: str) -> tuple[str, str]:
     formal = FORMAL.match(text)
     if formal and (formal[0][:2] != "D." or not has_form(text)):
         return text[formal.end() :], plain(formal[0]).strip()
-    return text, ""
+    return (_SRL.sub("l", text) if text.endswith(("I", "I.")) else text), ""
 
 
 def _beside_items(paper: Paper, items: Items, cell: Cell) -> bool:
@@ -240,7 +267,7 @@ def _within(cell: Cell) -> Iterator[Name]:
             yield Name(text=text, tokens=cell.slice(start, end), cell=cell, prefix=plain(found["label"]))
 
 
-def _is_name(text: str) -> bool:
+def _is_name(text: str, *, bank: bool = False) -> bool:
     if not 3 <= len(text) <= 70 or sum(map(str.isalpha, text)) < max(3, 0.5 * len(text)):
         return False
     flat = plain(text)
@@ -248,7 +275,9 @@ def _is_name(text: str) -> bool:
         return False
     if has_form(text):
         return not _LINK.search(text)
-    return not (_UNLIKE.search(text) or TITLE.within(flat) or in_town(text))
+    if _UNLIKE.search(text) or TITLE.within(flat) or in_town(text) or is_title(flat):
+        return False
+    return bank or not BANK.within(flat)
 
 
 def _two_lines(paper: Paper, name: Name) -> Name | None:

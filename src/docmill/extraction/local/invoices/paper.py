@@ -19,6 +19,8 @@ from docmill.extraction.result import Evidence
 
 _CLAUSE = re.compile(r"[,;]\s")
 _SENTENCE = re.compile(r"[,.;]\s")
+_RATED = re.compile(r"[^\W\d].*%\s?\([^()]*\)$")
+"""The label of a tax with the rate and what is taxed: `IVA 22% (28,00)`."""
 MOST = 30
 """Numbers and dates of one cell that are looked at: what has more is no invoice's line."""
 
@@ -81,7 +83,8 @@ class Paper:
         if known is None:
             spans: list[Number | DateSpan] = [*self.numbers_of.get(id(cell), ()), *self.dates_of.get(id(cell), ())]
             held = sum([span.end - span.start for span in spans])
-            known = self._values[id(cell)] = held >= 0.6 * len(cell.text)
+            known = held >= 0.6 * len(cell.text) and not ("%" in cell.text and _RATED.match(cell.text))
+            self._values[id(cell)] = known
         return known
 
     def is_money(self, cell: Cell) -> bool:
@@ -133,6 +136,8 @@ class Paper:
                     found.append(Label(text=other.plain, weight=0.5 if passed else 0.6 if shared else 0.95))
                     if not passed and (wide := self._wrapped(other)):
                         found.append(Label(text=wide, weight=0.7))
+                    if not passed and dated and (wide := self._goes_on(other)):
+                        found.append(Label(text=wide, weight=0.7))
                 break
         if dated or not found:
             rest = cell.text[end:].strip()
@@ -149,6 +154,13 @@ class Paper:
         if over and len(self.sheet.rows[over[0].row]) == 1 and not self.is_value(over[0]):
             return f"{over[0].plain} {cell.plain}"
         return None
+
+    def _goes_on(self, cell: Cell) -> str | None:
+        """A label of two lines, the first of which stands beside the value."""
+        below = [other for other in self.sheet.below(cell, reach=0.6) if abs(other.left - cell.left) < cell.height]
+        if cell.text.endswith(":") or not below or not below[0].worded or self.sheet.after(below[0]):
+            return None
+        return None if below[0].numbered else f"{cell.plain} {below[0].plain}"
 
     @cached_property
     def _spread(self) -> list[tuple[int, list[tuple[float, float, Cell]]]]:

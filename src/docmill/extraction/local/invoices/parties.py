@@ -16,6 +16,7 @@ from docmill.extraction.local.invoices.party_labels import (
     roles_of,
 )
 from docmill.extraction.local.invoices.party_words import (
+    BANK,
     CARE_OF,
     CONTACT,
     FREE_MAIL,
@@ -114,7 +115,7 @@ def describe(paper: Paper, names: Sequence[Name]) -> list[tuple[Name, Mapping[st
             "large_type": min(cell.height / size, 2.5) - 1.0,
             "repeats": min(count - 1, 3) / 1.5,
             "domain": max((_alike(root, key) for root in roots), default=0.0),
-            "title": float(TITLE.within(flat)),
+            "title": float(TITLE.within(flat) or (around["buyer"] < 0.8 and BANK.within(flat))),
             "digits": float(any(char.isdigit() for char in name.text) and not _is_legal(name.text)),
             "sentence": float(len(name.text.split()) > 5 and name.lines == 1 and not has_form(name.text)),
             "lower": float(name.text[:1].islower() and "." not in name.text),
@@ -135,7 +136,7 @@ def describe(paper: Paper, names: Sequence[Name]) -> list[tuple[Name, Mapping[st
                 cell.text.rstrip().endswith(":")
                 or bool(around["over_value"])
                 or id(cell) in marks.heads
-                or id(cell) in marks.keys
+                or (id(cell) in marks.keys and not around["under_head"])
                 or is_form(flat)
                 or NUMBERED.within(flat)
                 or (is_label(flat) and max(around["buyer"], around["seller"], around["ship"]) < 0.8)
@@ -174,9 +175,28 @@ def describe(paper: Paper, names: Sequence[Name]) -> list[tuple[Name, Mapping[st
             "short": float(len(key) < 5),
         }
         found.append((name, features))
+    if _letterhead_right([features for _, features in found], names):
+        for _, features in found:
+            features["right_address"] = 0.0
     for (_, features), (behind, short) in zip(found, kinship(found), strict=True):
         features["behind_brand"], features["brand"] = behind, short
     return list(found)
+
+
+def _letterhead_right(described: Sequence[Mapping[str, float]], names: Sequence[Name]) -> bool:
+    """Whether the page begins with an address on the right and has another one, with no label, lower on the left.
+
+    So people write letters: what stands on the right is the writer's own. Below a logo on the left it is the buyer's.
+    """
+    pairs = list(zip(described, names, strict=True))
+    head = [(features, name) for features, name in pairs if features["first"]]
+    if not head or any(name.cell.left < 0.45 for _, name in head) or not any(one["right_address"] for one, _ in head):
+        return False
+    return any(
+        features["left"] and features["window"] and features["address_below"] and features["block_start"]
+        for features, name in pairs
+        if max(features["seller_label"], features["ship_label"], features["label_like"], features["address"]) < 0.5
+    )
 
 
 @lru_cache(maxsize=4096)
@@ -215,6 +235,7 @@ def _around(paper: Paper, name: Name, marks: Marks) -> dict[str, float]:
             "block_start",
             "after_company",
             "over_value",
+            "under_head",
             "over_postcode",
             "over_company",
             "care_below",
@@ -237,6 +258,7 @@ def _around(paper: Paper, name: Name, marks: Marks) -> dict[str, float]:
     found["after_company"] = float(close and not found["block_start"] and has_form(over[0].text))
     if over and (cell.top - over[0].bottom) < 0.8 * cell.height and not has_form(name.text):
         found["after_address"] = float(any(in_address(over[0].text)) and not _is_sender(over[0], paper))
+    found["under_head"] = float(bool(over) and id(over[0]) in marks.heads and over[0].top > cell.top - 2 * cell.height)
     if not has_form(name.text):
         found["other_label"] = float(labelled_otherwise(paper, name, over, marks))
     below = [other for other in paper.sheet.below(cell, reach=8.0) if _aligned(other, cell)]

@@ -17,6 +17,7 @@ from docmill.extraction.local.invoices.party_words import (
     REFERENCE,
     SELLER,
     SHIP,
+    has_form,
     in_address,
 )
 from docmill.extraction.local.invoices.printed_forms import heads_in, keys_in
@@ -42,8 +43,13 @@ _NAMED = frozenset(
     }
 )
 _TO = frozenset({"to", "an", "aan", "till", "til", "pour"})
+_ROUTE = _TO | {"from", "to", "von", "nach", "de", "da", "a", "van", "naar", "fran"}
+"""Heads of columns of a timetable, too, as long as nobody's address stands beneath them."""
 _VALUED = re.compile(r":\s*[\w-]*\d")
 """A label with its number behind it: it says nothing about the lines beneath."""
+_ACCOUNT = frozenset({"account", "konto", "compte", "cuenta"})
+"""Whose account it is, over an address; of a bank further down."""
+_HEAD = 0.4
 _SLIP = 0.75
 """How far down a page the slip begins that is sent with a payment."""
 _ROLES = (
@@ -79,6 +85,8 @@ def roles_of(paper: Paper, name: Name, over: Sequence[Cell], marks: Marks) -> di
         if role == "buyer" and name.cell.depth > _SLIP and text.strip(" :") in _TO:
             # On the slip at the foot of the page the payment is addressed, not the invoice.
             role = "seller"
+        if role is None and text.strip(" :") in _ACCOUNT and name.cell.depth < _HEAD:
+            role = "buyer"
         if role == "buyer" and GUEST.within(text):
             weight *= 0.5
         if role is None or (role == "contact_label" and near < 1.0):
@@ -125,7 +133,7 @@ def _labels(paper: Paper, name: Name, over: Sequence[Cell], marks: Marks) -> Ite
         if (last.top - other.bottom) / max(paper.sheet.height, 1e-9) > 3.2:
             break
         weight = (1.0, 0.8, 0.6, 0.45, 0.35)[steps]
-        if not _VALUED.search(other.text):
+        if not _VALUED.search(other.text) and not _of_route(paper, name, other, marks):
             yield other.plain, weight
         aside = paper.sheet.before(other)
         if aside and steps < 4 and id(aside[0]) not in marks.heads:
@@ -138,6 +146,13 @@ def _labels(paper: Paper, name: Name, over: Sequence[Cell], marks: Marks) -> Ite
         if len(row) == 1 and row[0].left <= cell.left + 0.01 and is_label(row[0].plain.strip(" :")):
             yield row[0].plain, 0.9
             break
+
+
+def _of_route(paper: Paper, name: Name, label: Cell, marks: Marks) -> bool:
+    """Whether `From` and `To` over a name are those of a journey."""
+    if label.plain.strip(" :") not in _ROUTE or id(label) not in marks.heads or has_form(name.text):
+        return False
+    return not any(_is_address(cell) for cell in paper.sheet.below(name.cell, reach=2.5))
 
 
 def _heads(paper: Paper, label: Cell, marks: Marks) -> bool:

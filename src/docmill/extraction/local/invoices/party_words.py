@@ -26,7 +26,7 @@ _FORMS = (
     # Polish, Czech, Slovak, Hungarian, of the south-east.
     r"sp\. z o\.?\s?o|sp\.\s?[jk]|s\.?r\.?o|a\.?s|spol|v\.o\.s|kft|zrt|nyrt|(?-i:Bt)|d\.?\s?o\.?\s?o|d\.d|(?-i:a\.ş|"
     r"A\.Ş)|"
-    r"е?оод|е?ад"
+    r"е?оод|е?ад|(?-i:Α\.?Ε|Ε\.?Π\.?Ε|Ι\.?Κ\.?Ε|Ο\.Ε)"
 )
 LEGAL = re.compile(rf"\b(?:{_FORMS})\b\.?", re.IGNORECASE)
 _IN_SMALL = re.sub(r"\(\?-i:([^)]*)\)", lambda exact: f"(?:{exact[1].lower()})", _FORMS)
@@ -45,13 +45,16 @@ LEGAL_START = re.compile(
 )
 """Legal forms that stand before the name."""
 TRADING = re.compile(
-    r"\s(?:t/as?|o/a|d/?b/?a|trading as|doing business as|handelend onder de naam|h\.?o\.?d\.?n\.?)\s", re.IGNORECASE
+    r"\s(?:t/as?|o/a|d/?b/?a|trading as|doing business as|handelend onder de naam|h\.?o\.?d\.?n\.?|"
+    r"inh\.|inhaber(?:in)?|prop\.)\s",
+    re.IGNORECASE,
 )
 """Between whoever it is by law and the name over the shop."""
 SELLER = re.compile(
     r"verkaufer|seller|vendor|supplier|\bfrom\b|fournisseur|emetteur|leverancier|fornitore|cedente|proveedor|"
     r"vendedor|service provider|"
     r"sold by|remit(?:tance)? to|rechnungssteller|absender|\bpayee\b|issued by|prestataire|saljare|leverantor|"
+    r"a[fv]sender\b|avsandare|lahettaja|προμηθευτησ|πωλητησ|доставчик|"
     r"sprzedawca|"
     r"auftragnehmer|pay to|zahlbar an|payable a\b|pagabile a\b|©|copyright|operated by|provided by|"
     r"trading (?:name|style) of|brand of|division of|marke der|marque d|marchio di|marca d|handelsnaam van|"
@@ -80,9 +83,9 @@ BUYER = re.compile(
     r"faturar a|\bexmo|\breceiver|zahlbar durch|payable par|pagabile da|zahlungspflichtig|betalningsavsandare|"
     r"\bkober\b|\bkjoper\b|platnik|zamawiajacy|\bvevo\b|\bkupac\b|\bkupec\b|narucitelj|pirkejas|pircejs|\bostja\b|"
     r"(?:issued|charged|licensed) to|^(?:for|aan|pour|para|til|till|pro|dla):?$|"
-    r"service (?:for|address)|account of"
+    r"service (?:for|address)|account of|\bpassenger\b|πελατησ|αγοραστησ|получател|купувач|клиент"
 )
-GUEST = Phrases(r"consignee|guest|\bgast\b|patient|titular|mandant|ospite|huesped")
+GUEST = Phrases(r"consignee|guest|\bgast\b|patient|passenger|titular|mandant|ospite|huesped")
 """Labels of who came or gets the goods: often the buyer, but not where a company stands beside."""
 REFERENCE = Phrases(
     r"refer|nummer|number|\bnr\b|\bno\b|n°|executant|service\b(?! provider| for| address)|order|commande|bestell|"
@@ -121,7 +124,7 @@ CONTACT_PERSON = re.compile(
     r"your) ref|"
     r"ihr zeichen|unser zeichen|agent|representant|rappresentante|salesman|sales ?(?:person|rep)|account manager|"
     r"driver|"
-    r"cashier|attorney|prepared by|served by|bediente|handled by|worker|passenger|technici|mechanic|kassierer|fahrer"
+    r"cashier|attorney|prepared by|served by|bediente|handled by|worker|technici|mechanic|kassierer|fahrer"
 )
 SHIP = re.compile(
     r"\bship(?:ped|ping)?(?: ?(?:to|address))?|"
@@ -132,10 +135,12 @@ SHIP = re.compile(
 TITLE = Phrases(
     r"rechnung|invoice|facture|factuur|fattura|factura|faktura|receipt|quittung|gutschrift|"
     r"credit (?:note|memo)|nota d[ei] credito|\bseite\W*\d|"
+    r"cordialement|salutations|mit freundlichen|freundliche\w? gruss|regards\b|with thanks|sincerely|yours truly|"
+    r"saludos|atentamente|saluti\b|met vriendelijke|hochachtungsvoll|med v[ea]nlig|z powazaniem|s pozdravem|"
     r"\bpage\W*\d|"
     r"\bdate\b|datum|"
-    r"original|copy|kopie|duplica|statement|\btotal|summary|sehr geehrte|dear |vielen dank|thank|bank\b|sparkasse|"
-    r"iban|\bbic\b|description|"
+    r"original|copy|kopie|duplica|statement|\btotal|summary|sehr geehrte|dear |vielen dank|thank|"
+    r"\biban\b|\bbic\b|description|"
     r"\btax(?:able)?\b|\b[cis]gst\b|payment|zahlung|uberweisung|lastschrift|virement|prelevement|lieferschein|"
     r"visualisierung|lesbarmachung|stylesheet|www\.|http|@|reference|referenz|"
     r"details|amount|betrag|"
@@ -144,6 +149,8 @@ TITLE = Phrases(
     r"telefon|telefax|\bfax\b|\btel\b|e-?mail|currency|wahrung|customer service|support|signatory|terms|subtotal|"
     r"due\b|nos ref|vos ref|logo|\bfatura|\blasku\b|\bcompte\b|identifiant|registro|conditions|bedingung"
 )
+BANK = Phrases(r"bank\b|sparkasse")
+"""A bank takes the payment, unless a label says that it is the buyer."""
 COUNTRY = re.compile(
     r"^(?:germany|deutschland|france|frankreich|austria|osterreich|schweiz|switzerland|suisse|nederland|netherlands|"
     r"belgium|belgie|belgique|"
@@ -162,7 +169,7 @@ STREET = Phrases(
     r"str\.|stra(?:ss|ß)e|street|\broad\b|\brue\b|avenue|\bvia\b|weg\b|platz|laan\b|straat|allee|\blane\b|\bdrive\b|"
     r"blvd|boulevard|gasse\b|"
     r"calle|\bave\b|ufer\b|\bsuite\b|\bfloor\b|gatan|vagen|vej\b|place\b|quai|chemin|\bweena|p\.?o\.? box|postfach|"
-    r"ring\b|damm\b|hof\b|\bplot\b|"
+    r"(?:ring|damm|hof)\W{1,2}\d|\bplot\b|"
     r"(?:business|industrial|retail|technology|science|trade) park\b|gewerbepark|poligono|pol[ií]gono|pol\. ?ind|"
     r"zone industrielle|"
     r"^(?:unit|flat|apt|lot|level|shop|b[aâ]t|stand|bte)\b\.?\s\S{0,2}\d|^(?:postbus|avda|avd|c/)|"
@@ -176,7 +183,8 @@ CONTACT = Phrases(
 )
 REACHED = Phrases(r"\btel|phone|\bfon\b|\bfax|e-?mail|@|www\.|https?:")
 PERSON = re.compile(
-    r"^(?:herrn?|frau|eheleute|mr|mrs|ms|mme|m|monsieur|madame|dhr|mevr|de heer|mevrouw|sig|firma|fa)\.?$"
+    r"^(?:herrn?|frau|eheleute|familie|famille|famiglia|familia|mr|mrs|ms|mme|m|monsieur|madame|dhr|mevr|de heer|"
+    r"mevrouw|sig|firma|fa)\.?$"
 )
 FORMAL = re.compile(
     r"(?:M/s\.?|Messrs\.?|D\.(?=\s[^\W\d_]{3,}\s)|D\.?[ªº]\.?|D(?:oñ|ñ)a\.?|Don|Eheleute|Firma|Fa\.|Spett\.?(?:le|"
@@ -207,7 +215,7 @@ LABELLED = re.compile(
     re.IGNORECASE,
 )
 SEPARATOR = re.compile(
-    r"\s+[•·●∙|–—*-]+\s+|\s*[•·●|]\s*|(?<=[a-z.])\s*,\s+(?=[\wÄÖÜ.]+(?:str|weg|platz|gasse|\s\d))|\s[–-]\s|"
+    r"\s+[•·●∙|–—*-]+\s+(?!(?:Inh|Prop)\.|Inhaber)|\s*[•·●|]\s*|(?<=[a-z.])\s*,\s+(?![A-Z]{2}\s\d{5}\b)(?=[\wÄÖÜ.]+(?:str|weg|platz|gasse|\s\d))|\s[–-]\s(?!(?:Inh|Prop)\.|Inhaber)|"
     r"\s+c/o\s+"
 )
 FREE_MAIL = frozenset(

@@ -1,5 +1,6 @@
 """Which cells of an invoice are labels by where they stand, whatever their words."""
 
+import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ from docmill.extraction.local.invoices.paper import Paper
 from docmill.extraction.local.invoices.party_words import has_form, in_address
 from docmill.extraction.local.invoices.sheet import Cell
 
+_COLON = re.compile(r":(?!\d\d\b)")
 _SAME = 0.006
 """Widths of the page: how far the beginnings of cells of one column may lie apart."""
 _LARGER = 1.35
@@ -73,8 +75,8 @@ def _under(cell: Cell, below: tuple[Cell, ...]) -> Cell | None:
 
 def _is_value(paper: Paper, cell: Cell) -> bool:
     """A number, a date, or one word with a digit."""
-    if ":" in cell.text.lstrip(" :"):
-        # It brings its own label.
+    if _COLON.search(cell.text.lstrip(" :")):
+        # It brings its own label; a time of day does not.
         return False
     if id(cell) in paper.dates_of:
         return True

@@ -112,7 +112,7 @@ def read_invoice(reading: Reading, model: Model | None = None, schema: FieldSche
     for name, party, other in (("seller_address", seller, buyer), ("buyer_address", buyer, seller)):
         if (address := extras.address_of(case.paper, party, candidates["seller_name"], other)) is not None:
             found[name] = address
-    found |= extras.parts(case.money, case.items, sums)
+    found |= extras.parts(case.paper, case.money, case.items, sums)
     labelled = tax_ids.told_apart(extras.by_label(case.reading, schema, case.paper), case.paper, seller, buyer)
     found |= {name: value for name, value in labelled.items() if name not in found}
     if "currency" not in found and (code := currency.by_country(case.paper)):

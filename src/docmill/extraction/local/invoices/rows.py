@@ -4,7 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 
 from docmill.extraction.local.invoices.amounts import Sums
-from docmill.extraction.local.invoices.items import Item, Items
+from docmill.extraction.local.invoices.item import Item
+from docmill.extraction.local.invoices.items import Items
 from docmill.extraction.local.invoices.money import CENT, money_text
 from docmill.extraction.local.invoices.paper import Paper
 from docmill.extraction.local.invoices.sheet import Token, evidence_of

@@ -124,6 +124,11 @@ def paid_of(paper: Paper, money: Sequence[Money], total: Decimal) -> Paid | None
     return None
 
 
+def says_paid(paper: Paper) -> bool:
+    """Whether a sentence says that the invoice is paid."""
+    return _DONE.within(paper.sheet.plain) and next(_sentences(paper), None) is not None
+
+
 def _is_paid(paper: Paper, each: Money) -> bool:
     """Whether the words around an amount say that it was paid, and not that it is to be."""
     cell = each.number.cell

@@ -13,6 +13,7 @@ from statistics import median
 from typing import NamedTuple
 
 from docmill.documents.reading import Box, Reading, TextSource, Word
+from docmill.extraction.local.invoices.spaced import spelled
 from docmill.extraction.local.invoices.wording import plain
 from docmill.extraction.result import Evidence
 
@@ -211,7 +212,7 @@ def _runs(line: Sequence[Token]) -> list[tuple[Token, ...]]:
             runs[-1].append(token)
         else:
             runs.append([token])
-    return [tuple(run) for run in runs]
+    return [spelled(run) for run in runs]
 
 
 def _joined(row: Sequence[tuple[Token, ...]]) -> list[tuple[Token, ...]]:

@@ -23,7 +23,7 @@ HEADINGS: Sequence[tuple[str, Phrases]] = tuple(
     for kind, pattern in (
         ("position", r"^\W*(?:#|pos\.?|position|nr\.?|no\.?|line(?: no\.?)?|ligne|lfd\W.*|s\W?\s?no\.?|sl\W?\s?no\.?|"
          r"sr\W?\s?no\.?|lp\.?|item no\.?|regel|riga|rad|n[°.]|nro|linea)\W*$"),
-        ("tax_amount", rf"{_TAX}\W{{0,3}}(?:betrag|amount|amt|bedrag|belopp)|(?:montant|betrag|"
+        ("tax_amount", rf"{_TAX}\W{{0,3}}(?:betrag|amount|amt|bedrag|belopp)|(?:montant|betrag|kwota|"
          rf"amount of)\W{{0,3}}{_TAX}|steuerbetrag"),
         ("unit_price", r"^\W*(?:cena(?! celkem)|precio|prezzo|prix|prijs|preis|pris|price|rate)\b.{0,12}\b"
          r"(?:netto|net|neto|nett|ht|ex|exc|excl|exkl|ekskl|ohne|hors|bez|sin|fara|m\. ?j|jedn|"
@@ -32,7 +32,7 @@ HEADINGS: Sequence[tuple[str, Phrases]] = tuple(
          r"gesamt\w*|entgelt|\btotal\w*|totaal|(?<!ust.-)(?<!steuer)\bbetrag|summe|bedrag|importo|importe|belopp|"
          r"\bsum\b|positions ?betrag|\bgp\b|subtotal|wartosc|netto(?!preis)|extended|charges?$|line value|beitrag|"
          r"ext\w*\.? price|\bvalor(?! unit)|\bvalue\b|\bbelo[bp]\b|\bi alt\b|yhteensa|\bkwota|celkem|^\W*net\W*$|"
-         r"osszesen|\bertek\b|valoare|\biznos\b|ukupno|\bznesek|skupaj|\btutar|\bspolu\b|\bkokku\b|\bkopa\b|"
+         r"osszesen|\bertek\b|\bsoll\b|^\W*(?:debits?|debe|cargos?|dare|debet)\W*$|valoare|\biznos\b|ukupno|\bznesek|skupaj|\btutar|\bspolu\b|\bkokku\b|\bkopa\b|"
          r"\bαξια|συνολο|стоиност|\bсума\b|^\W*[€$£₹]\W*$|"
          rf"\b(?:bez|ohne|hors|sans|fara|brez|uden|uten|utan|excl?\.?|exkl\.?)\W{{0,2}}{_TAX}"),
         ("unit_price", r"unit price|unit cost|einzelpreis|preis|prix|p\.?\s?u\.?\b|\brate\b|price|prijs|prezzo|"
@@ -59,6 +59,7 @@ HEADINGS: Sequence[tuple[str, Phrases]] = tuple(
 )  # fmt: skip
 
 
+_GROSS = re.compile(r"\b(?:brutto|gross|ttc|lordo|bruto|in[ck]l)")
 MOST_NUMBERS = 12
 """Of a row that are multiplied with each other."""
 
@@ -226,7 +227,21 @@ def _over_amounts(paper: Paper, number: int, *, products: bool) -> bool:
     return False
 
 
-def _columns(groups: Sequence[Sequence[Cell]]) -> Iterator[Column]:
+def _columns(groups: Sequence[Sequence[Cell]]) -> list[Column]:
+    found = list(_named_columns(groups))
+    texts = [" ".join(cell.plain for cell in group) for group in groups]
+    nets = sum(column.kind == "amount" and not _GROSS.search(text) for column, text in zip(found, texts, strict=True))
+    rates = sum(column.kind == "tax_rate" and "%" in text for column, text in zip(found, texts, strict=True))
+    for place, (column, text) in enumerate(zip(found, texts, strict=True)):
+        if column.kind == "amount" and nets and _GROSS.search(text):
+            # Beside what an item costs without tax.
+            found[place] = replace(column, kind="other")
+        elif column.kind == "tax_rate" and rates and "%" not in text:
+            found[place] = replace(column, kind="tax_amount")
+    return found
+
+
+def _named_columns(groups: Sequence[Sequence[Cell]]) -> Iterator[Column]:
     for group in groups:
         ordered = sorted(group, key=lambda cell: cell.row)
         text = " ".join(cell.plain for cell in ordered)

@@ -4,6 +4,9 @@ Patterns over plain text (lower case, no accents). German, Dutch and the norther
 names, Slavic languages and Finnish inflect them.
 """
 
+import re
+from functools import lru_cache
+
 CREDIT = (
     r"(?:credit (?:note|memo|invoice)|creditnote|gutschrift(?:s?anzeige)?|rechnungskorrektur|stornorechnung|"
     r"korrekturrechnung|stornobeleg|avoir|facture d'avoir|(?:note|nota) (?:de|di) credito?|"
@@ -34,7 +37,7 @@ INVOICE = (
 )
 """A paper that asks for money."""
 NUMBER = (
-    r"(?:numbers?\b|no\b|num\w*|nr\b|n°|#|id\b|ref\w*\b|nummer|nro\b|cislo|broj\b|stevilka|sorszama?|szama\b|αριθμος|"
+    r"(?:numbers?\b|no\b|num\w*|nr\b|n°|#|id\b|ref\w*\b|nummer|nro\b|cislo|broj\b|stevilka|sorszama?|szama\b|αριθμοσ|"
     r"номер)"
 )
 """The word for its number."""
@@ -53,3 +56,10 @@ FOLLOWED = (
     r"a saldo|di vendita|commerciale?|comercial|proforma|pro forma|recibo|ricevuta|fattura|vat|zaliczkowa|koncowa|"
     r"fiscala?|danovy doklad|danovy|- danovy doklad|e doklad|credito|invoice|rechnung|facture|original|copy|kopie))"
 )
+_WHOLE = re.compile(rf"{QUALIFIED}{{0,2}}(?:{INVOICE}|{CREDIT}){FOLLOWED}{{0,2}}\W*")
+
+
+@lru_cache(maxsize=2048)
+def is_title(flat: str) -> bool:
+    """Whether a plain text is nothing but the name of such a paper."""
+    return _WHOLE.fullmatch(flat) is not None

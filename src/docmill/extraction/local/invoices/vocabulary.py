@@ -16,7 +16,7 @@ _TAX = (
 )
 _EXCLUDED = (
     r"(?:ohne|exkl\.?|excl\.?|exclusief|excluding|exclusive|hors|senza|sin|zonder|before|ex\.?|exkl|exc\.?|escl\.?|ekskl\.?|"
-    r"eks\.?|uden|uten|utan|ilman|sem|bez|brez|fara|haric|χωρις|без)"
+    r"eks\.?|uden|uten|utan|ilman|sem|bez|brez|fara|haric|χωρισ|без)"
 )
 _INCLUDED = (
     r"(?:inkl\.?|incl\.?|inclusief|including|inclusive|mit|avec|con|incluido|comprese|compresa|inkl|ttc|toutes|"
@@ -53,8 +53,8 @@ AMOUNTS: Sequence[tuple[str, float, str]] = (
     ("total", 1.0, r"total(?:belopp|belo[bp]|sum(?:ma)?\b)|total\b(?<=\wtotal)(?<!zwischentotal)(?<!subtotal)|"
      r"factuurtotaal|total(?:e)? (?:do |del )?documento|valor total|wartosc brutto|celkova castka|"
      r"fakturabelo(?:pp|b|p)"),
-    ("total", 1.0, r"\btotal (?:for|of) (?:this|the) invoice|\btotal charges|\btotal (?:in|\() ?\(?[a-z]{3}\b|"
-     r"total cost"),
+    ("total", 1.0, r"\btotal (?:for|of) (?:this|the) invoice|\btotal (?:charges|fees|price)|"
+     r"\btotal (?:in|\() ?\(?[a-z]{3}\b|total cost"),
     ("total", 0.9, r"gesamtbetrag|gesamtsumme|endsumme|rechnungsbetrag|summe gesamt|gesamt\b|\bbrutto\b|total general"),
     ("total", 0.8, r"^\W*(?:total|totaal|totale|summe|summa|suma|razem|yhteensa|i alt|totalt|sum|celkem)\b\W*$"),
     ("total", 0.8, r"^\W*(?:total|totaal|totale|summe|summa|suma|razem|totalt)\W{0,4}(?:[a-z]{3}|euro|rs\.?|"
@@ -91,14 +91,15 @@ AMOUNTS: Sequence[tuple[str, float, str]] = (
     # Not these.
     ("paid", 1.0, r"anzahlung|acompte|already paid|deja paye|amount paid|(?<!be\s)\bpaid\b|prepaid|deposit|bezahlt|"
      r"betaald|paye\b"),
-    ("paid", 1.0, r"payment received|payments?\b(?! terms)|erhaltene|gezahlt|vorauszahlung|avance|anticipo|voldaan|"
+    ("paid", 1.0, r"payment received|payments?\b(?! terms)|(?:geleistete|gezahlte) abschlage|"
+     r"erhaltene|gezahlt|vorauszahlung|avance|anticipo|voldaan|"
      r"ideal"),
     ("paid", 1.0, r"advance|abschlagszahlung|credit applied|retainer|cash|visa|mastercard|kreditkarte|change\b|"
      r"offene zahl"),
     ("paid", 1.0, r"inbetalt|for(?:ud|skuds)betal|forskudd|forskott|maksettu|zaplacono|pagado|a cuenta|adiantamento|"
-     r"acconto|akonto|a-?conto\b|vooruitbetaald|aanbetaling|deja (?:regle|verse)|arrhes"),
+     r"(?<!d')(?<!ritenuta\s)acconto|akonto|a-?conto\b|vooruitbetaald|aanbetaling|deja (?:regle|verse)|arrhes"),
     ("discount", 1.0, r"alennus|desconto|rabat\b|upust|\bretention\b|einbehalt\b|retenue de garantie|retencion|"
-     r"holdback"),
+     r"holdback|ritenuta|\birpf\b|withh[eo]ld|retencao|retenue a la source|quellensteuer|\btds\b"),
     ("discount", 1.0, r"rabatt|discount|remise|skonto|korting|sconto|descuento|nachlass|abschlag|escompte|allowance"),
     ("discount", 1.0, r"gutschrift\b|rebate|reduction|credits?\b|zuschlage?\b|surcharge|(?<!reverse\s)\bcharge\b|"
      r"toeslag"),
@@ -138,7 +139,7 @@ DATES: Sequence[tuple[str, float, str]] = (
      r"statement date"),
     ("issue", 1.0, r"tax (?:point|date)|laskupaiva|data de emissao|fecha de expedicion|datum vystaveni|keltezes"),
     ("issue", 1.0, r"data doc\b|doc\.? date|(?:freight )?bill date|kelte|izdavanja|izdaje|datum izdani|data emiterii|"
-     r"arve kuupaev|rekina datums|saskaitos data|ημερομηνια εκδοσης|дата на издаване|utstedt|udstedt|utfardad|"
+     r"arve kuupaev|rekina datums|saskaitos data|ημερομηνια εκδοσησ|дата на издаване|utstedt|udstedt|utfardad|"
      r"duzenleme|dagsetning"),
     ("issue", 1.0, r"emitid[ao] (?:el|em)\b|emess[ao] il\b|emise? le\b|ausgestellt am\b|opgemaakt op\b|^issued\W*$"),
     ("issue", 0.9, r"(?:rechnung|invoice|facture|factuur|fattura|factura|nr|no|n°|faktura)\b.{0,40}\b(?:vom|von|of|"
@@ -163,7 +164,7 @@ DATES: Sequence[tuple[str, float, str]] = (
      r"zaplaty do"),
     ("due", 1.0, r"fizetesi hatarido|esedekes|hatarideje|rok (?:placila|placanja|za placanje)|dospij|zapadlost|"
      r"maksetahta|makse tahtaeg|apmaksas termin|apmoketi iki|mokejimo terminas|gjalddag|eindag|\bvade\b|son odeme|"
-     r"ληξη|πληρωμης εως|падеж|uiterlijk|tillhanda|innen forfall|au plus tard"),
+     r"ληξη|πληρωμησ εωσ|падеж|uiterlijk|tillhanda|innen forfall|au plus tard"),
     ("due", 0.7, r"^\W*(?:by|no later than|before)\W*$"),
     ("due", 0.8, r"bis zum\W*$"),
     ("due", 0.9, r"remit (?:until|by)|until\W*$|\bbis\W*$|ohne abzug|rein netto|net due|uberweis\w+ .{0,20}bis"),
@@ -185,7 +186,9 @@ DATES: Sequence[tuple[str, float, str]] = (
     ("period", 1.0, r"check.?in|check.?out|anreise|abreise|arrival|departure|arrivee|aankomst|vertrek|subscription|"
      r"billing cycle|abrechnungs|laufzeit|stand\b|valid"),
     ("discount", 1.0, r"skonto|discount|escompte|sconto|descuento|korting"),
-    ("paid", 1.0, r"\bpaid\b|bezahlt|payment date|paid on|paye le|gezahlt|betaald|iDEAL"),
+    ("paid", 1.0, r"\bpaid\b|bezahlt|paid on|paye le|gezahlt|betaald|iDEAL"),
+    ("payment", 1.0, r"payment date|date of payment|zahlungsdatum|zahldatum|date d[eu] (?:paiement|reglement)|"
+     r"fecha de pago|data (?:di |de |do )?pagamento"),
     ("print", 0.9, r"druckdatum|gedruckt|printed|zeit\b|time\b|erstellt|generated|version"),
     ("birth", 1.0, r"birth|geburt|naissance|zulassung|registration date"),
 )  # fmt: skip
@@ -215,6 +218,7 @@ NUMBERS: Sequence[tuple[str, float, str]] = (
     ("number", 0.8, rf"^\W*{QUALIFIED}{{0,2}}(?:{INVOICE}|{CREDIT}){FOLLOWED}{{0,2}}\W*#?\W*$"),
     ("number", 0.55, rf"^\W*(?:{NUMBER}|{SHORT})\W*$|(?:document|doc|receipt|booking|transaction|"
      r"billing)\W{0,2}(?:id|no|nr|number|#)"),
+    ("number", 0.6, r"^\W*(?:our )?ref(?:erence|\.)?\W{0,2}(?:no\b|number|nr\b|#)\W*$"),
     ("number", 0.5, r"variabil\w+ symbol"),
     ("number", 0.35, r"vorgang|reference\W*$|referenz\W*$|\bref\W*$|\bid\W*$|vertrag\w* nr|vsnr"),
     ("order", 1.0, r"(?:order|bestell\w*|auftrags?\w*|purchase order|p\.?o\.?|commande|ordine|pedido|"
