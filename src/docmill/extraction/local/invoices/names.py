@@ -127,7 +127,7 @@ def _wrapped(paper: Paper, found: Sequence[Name]) -> list[Name]:
                 wrapped.append(_joined(name, below, f"{name.text} {below.text}"))
                 continue
             rest = firsts.get(id(below))
-            if rest is None or rest.prefix or not LEGAL_END.search(rest.text):
+            if rest is None or rest.prefix or not has_form(rest.text) or not LEGAL_END.search(rest.text):
                 continue
             if letters(name.text + LEGAL_END.sub("", rest.text)) in known:
                 # A brand whose legal name wraps behind its first word.
@@ -180,7 +180,7 @@ def _parts(paper: Paper, cell: Cell) -> Iterator[Name]:
         piece, formal = _bare(piece)
         if not _is_name(piece) and not (_is_name(piece, bank=True) and _billed(paper, cell, prefix)):
             continue
-        if not letters(LEGAL.sub("", piece)):
+        if has_form(piece) and not letters(LEGAL.sub("", piece)):
             # The legal form alone is the end of a name above.
             continue
         if prefix and not has_form(piece) and (seated := _SEATED.fullmatch(piece)) is not None:
