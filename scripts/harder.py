@@ -42,7 +42,7 @@ def in_unknown_words(document: Document, share: float, seed: int = 0) -> Documen
         if made is None:
             return word
         made = made.upper() if match.group().isupper() else made.capitalize() if match.group()[0].isupper() else made
-        return replace(word, text=word.text[: match.start()] + made + word.text[match.end() :])
+        return word._replace(text=word.text[: match.start()] + made + word.text[match.end() :])
 
     return _changed(document, other, f"unknown words {share}")
 
@@ -57,7 +57,7 @@ def misread(document: Document, slips: float = 0.05, losses: float = 0.02, seed:
         if random.random() >= slips:
             return word
         at = random.randrange(len(word.text))
-        return replace(word, text=word.text[:at] + word.text[at].translate(_MISREAD) + word.text[at + 1 :])
+        return word._replace(text=word.text[:at] + word.text[at].translate(_MISREAD) + word.text[at + 1 :])
 
     return _changed(document, other, "misread")
 

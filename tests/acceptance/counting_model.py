@@ -1,5 +1,9 @@
-"""A provider of models for tests: answers with the same fields always, and leaves a line in COUNTED for each call."""
+"""A provider of models for tests: answers with the same fields always, and leaves a line in COUNTED for each call.
 
+With SILENT it never answers.
+"""
+
+import asyncio
 import json
 import os
 from pathlib import Path
@@ -12,4 +16,6 @@ async def counting(call: ModelCall) -> Answer:
     """Counts before it answers."""
     with Path(os.environ["COUNTED"]).open("a") as file:
         file.write(f"{call.model}\n")
+    if "SILENT" in os.environ:
+        await asyncio.Event().wait()
     return Answer(text=json.dumps({"number": "4711", "total": "12.50"}), input_tokens=100, output_tokens=10)

@@ -19,7 +19,7 @@ def test_every_mistake_of_settings_and_schemas_is_listed(bare: Mill) -> None:
         "validation: {rules: {lines_ad_up: false}}\n",
     )
     answer = bare("config", "check")
-    assert answer.code == 1
+    assert answer.code == 2
     told = answer.out
     for part in ("parcel.yaml: line 2", "parcel.yaml: line 3", "'gone' is no folder", "fields.invoice.totel"):
         assert part in told
@@ -49,12 +49,20 @@ def test_plugins_beside_the_file_are_found_and_a_key_that_is_elsewhere_is_no_mis
 
 def test_another_file_can_be_checked(bare: Mill) -> None:
     bare.write("other.yaml", "leese: {}\noutput: {json_path: '../{id}'}\n- 1\n")
-    assert bare("config", "check", "other.yaml").code == 1
+    assert bare("config", "check", "other.yaml").code == 2
     bare.write("other.yaml", "leese: {}\noutput: {json_path: '../{id}'}\n")
     answer = bare("config", "check", "other.yaml", "--json")
-    assert answer.code == 1
+    assert answer.code == 2
     assert len(answer.data["mistakes"]) == 2
     assert bare("config", "check", "none.yaml").code == 2
+
+
+def test_where_the_yaml_ends_to_be_yaml_is_pointed_at(bare: Mill) -> None:
+    bare.write("docmill.yaml", "review:\n  auto_approve: true\n sla: 4h\n")
+    place, *shown = bare("config", "check").out.splitlines()
+    assert "docmill.yaml" in place
+    assert "line 3, column 2" in place
+    assert shown == ["   sla: 4h", "   ^"]
 
 
 def test_what_holds_is_shown_with_where_it_comes_from(bare: Mill) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from docmill.testing.papers import invoice_pdf
+from docmill.testing.waiting import until
 from tests.acceptance.mill import Mill
 from tests.contract.mailroom import SCHEMA, letter
 from tests.unit.documents.making import text_pdf
@@ -86,7 +87,7 @@ def test_standard_input_is_a_document_and_a_model_can_be_asked(office: Mill) -> 
     [
         (["process"], 2, "PATHS"),
         (["process", "papers", "--schema", "nonsense"], 2, "no field schema"),
-        (["process", "papers", "--model", "nobody's"], 1, "whose model"),
+        (["process", "papers", "--model", "nobody's"], 2, "whose model"),
         (["process", "papers", "--out", "slip.yaml"], 1, "cannot be written to slip.yaml"),
         (["process", "papers", "--model", "nope:x"], 2, "no provider 'nope'"),
         (["process", "papers", "--schema", "faulty.yaml"], 2, "numbr"),
@@ -102,21 +103,29 @@ def test_what_cannot_be_done_is_said(office: Mill, arguments: list[str], code: i
     assert (answer.code, said in answer.out + answer.err) == (code, True), answer
 
 
-def test_a_file_that_is_gone_costs_the_others_nothing(office: Mill) -> None:
-    answer = office("process", "papers/moved.pdf", "papers/bill.pdf", "--schema", "slip.yaml", "--json")
+def test_a_path_that_names_nothing_is_told_before_the_work_and_costs_the_others_nothing(office: Mill) -> None:
+    answer = office("process", "papers/moved.pdf", "papers/bill.pdf", "inboxx/", "--schema", "slip.yaml", "--json")
     assert answer.code == 1
-    gone, bill = answer.data
+    gone, bill, nowhere = answer.data
     assert (gone["file"], gone["status"], gone["error"]["code"]) == ("papers/moved.pdf", "failed", "file_not_found")
     assert (bill["file"], bill["status"], bill["error"]) == ("papers/bill.pdf", "completed", None)
+    assert nowhere["error"] == {"code": "file_not_found", "message": "There is no folder inboxx/. Check the path."}
+    assert "note: There is no folder inboxx/" in answer.err
+    # It is a mistake in the command and no document: nothing is listed, nothing can be retried or removed.
+    assert gone.keys() == bill.keys()
+    assert [row["id"] for row in (gone, nowhere)] == [None, None]
+    assert [row["id"] for row in office("documents", "list", "--all", "--json").data] == [bill["id"]]
 
 
-def test_files_that_are_all_gone_are_rows_too(office: Mill) -> None:
+def test_paths_that_all_name_nothing_are_rows_too_and_nothing_is_stored(office: Mill) -> None:
     answer = office("process", "none.pdf", "nor/this.pdf", "--json")
     assert (answer.code, [(row["file"], row["error"]["code"]) for row in answer.data]) == (
         1,
         [("none.pdf", "file_not_found"), ("nor/this.pdf", "file_not_found")],
     )
-    assert "There is no file" in office("process", "none.pdf").out
+    told = office("process", "none/")
+    assert (told.code, "There is no folder none/" in told.out) == (1, True)
+    assert office("documents", "list", "--all", "--json").data == []
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -130,6 +139,28 @@ def test_waiting_for_whoever_writes_into_a_pipe_can_be_interrupted(office: Mill,
         running.signal(number)
         answer = running.end()
     assert (answer.code, "The same command goes on from here" in answer.err) == (130, True), answer
+
+
+def test_a_second_interrupt_ends_at_once_with_one_line_and_the_same_command_goes_on(office: Mill) -> None:
+    command = ("process", "papers/bill.pdf", "--schema", "slip.yaml", "--model", "counting:any", "--json")
+    with office.having(SILENT="1").started(*command) as running:
+        until((office.folder / "counted").exists, what="a model that is asked")
+        running.signal(signal.SIGINT)
+        running.says("Ctrl-C once more ends at once")
+        running.signal(signal.SIGINT)
+        answer = running.end()
+    assert (answer.code, answer.out) == (130, "")
+    _, after = answer.err.split("Ctrl-C once more ends at once.\n")
+    assert after == "Interrupted. The same command goes on from here.\n"
+    (row,) = office(*command).data
+    assert (row["status"], row["variant"]) == ("completed", "counting:any")
+
+
+def test_a_picture_of_a_page_goes_into_no_folder_that_is_not_there(office: Mill) -> None:
+    assert office("process", "papers/bill.pdf", "--schema", "slip.yaml").code == 0
+    refused = office("show", "papers/bill.pdf", "--output", "nope/bill.png", "--json")
+    assert (refused.code, refused.error["code"]) == (1, "output_unwritable")
+    assert not (office.folder / "nope").exists()
 
 
 def test_a_document_is_found_by_its_file(office: Mill) -> None:
@@ -183,5 +214,30 @@ def test_what_failed_because_of_a_limit_is_read_when_the_limit_is_raised(bare: M
     strict = mill.having(DOCMILL_DOCUMENTS__MAX_PAGES="2")
     (record,) = strict("process", "book.pdf", "--json").data
     assert record["error"]["code"] == "too_many_pages"
-    (mended,) = mill("documents", "retry", "--failed", "--json").data
+    (mill.folder / "notes.txt").write_text("no document")
+    assert mill("process", "notes.txt").code == 1
+    again = mill("documents", "retry", "--failed", "--json")
+    # A file of no kind that is read was not kept, so it cannot be tried; not a word would look as if it had been.
+    assert "of 1 failed document no bytes were kept" in again.err
+    (mended,) = again.data
     assert (mended["id"], mended["status"], mended["error"]) == (record["id"], "completed", None)
+
+
+def test_a_document_is_read_once_more_by_another_schema_or_model(office: Mill) -> None:
+    (first,) = office("process", "papers/bill.pdf", "--schema", "slip.yaml", "--json").data
+    (office.folder / "papers" / "bill.pdf").unlink()
+    (again,) = office("documents", "reprocess", first["id"], "--json").data
+    assert (again["id"], again["status"]) == (first["id"], "completed")
+    office.write("note.yaml", SCHEMA.replace("name: slip", "name: note").replace("  number:", "  mark:"))
+    answer = office("documents", "reprocess", first["id"], "--schema", "note.yaml", "--json")
+    (other,) = answer.data
+    assert (answer.code, other["status"], other["schema"]) == (0, "completed", "note")
+    assert (other["id"] != first["id"], other["file_name"]) == (True, "bill.pdf")
+    (asked,) = office("documents", "reprocess", first["id"], "--model", "counting:one", "--json").data
+    assert (asked["schema"], asked["reader"]) == ("slip", "combined")
+    for arguments, code in (
+        ([], "wrong_use"),
+        ([first["id"], "--schema", "nonsense"], "not_found"),
+        ([first["id"], "--model", "nope:x"], "invalid_input"),
+    ):
+        assert office("documents", "reprocess", *arguments, "--json").error["code"] == code

@@ -102,6 +102,33 @@ def test_a_folder_without_a_database_has_no_reviews_and_cannot_be_asked_for_them
     assert (refused.code, refused.error["code"]) == (2, "wrong_use")
 
 
+def test_whoever_approves_what_fails_a_check_is_told_and_says_so(office: Mill) -> None:
+    office.write(
+        "slip.yaml",
+        "name: slip\ntitle: Slip\nfields:\n"
+        "  net: {type: amount, labels: [Net]}\n  total: {type: amount, labels: [Total]}\n"
+        "rules:\n  no_tax: {holds: total == net, message: There is no tax.}\n",
+    )
+    (office.folder / "bill.pdf").write_bytes(letter("Invoice 4711\nNet 12.50\nTotal 12.50"))
+    assert office("process", "bill.pdf", "--schema", "slip.yaml").code == 0
+    assert office("review", "claim", "bill.pdf").code == 0
+    corrected = office("review", "correct", "bill.pdf", "total=13")
+    assert "note: no_tax fails: " in corrected.err
+    assert "Locked as they are: total, net." in office("review", "confirm", "bill.pdf", "net").err
+    refused = office("review", "approve", "bill.pdf", "--json")
+    assert (refused.code, refused.error["code"], refused.error["details"]["failing"]) == (1, "checks_fail", ["no_tax"])
+    assert "no_tax: " in refused.error["message"]
+    assert "--anyway" in refused.error["message"]
+    decided = office("review", "approve", "bill.pdf", "--anyway", "--json").data
+    assert (decided["item"]["status"], [each["name"] for each in decided["failing"]]) == ("corrected", ["no_tax"])
+
+
+def test_whoever_rejects_without_a_reason_is_told_to_give_one(office: Mill) -> None:
+    refused = office("review", "reject", "bill.pdf")
+    assert refused.code == 2
+    assert "Say why it is rejected" in refused.err
+
+
 def test_items_are_postponed_assigned_and_given_back(office: Mill) -> None:
     record = processed(office)
     document = str(record["id"])
@@ -127,7 +154,7 @@ def test_what_was_approved_can_be_measured_on(office: Mill) -> None:
     assert office("review", "claim", item).code == 0
     total = record["fields"]["total"]["value"]
     assert office("review", "correct", item, "total=987654.32").code == 0
-    assert office("review", "approve", item, "--json").code == 0
+    assert office("review", "approve", item, "--anyway", "--json").code == 0
     measured = office("eval", "--reviewed", "--wrong", "--json").data
     assert measured["documents"] == 1
     assert {"field": "total", "expected": "987654.32", "found": total}.items() <= next(

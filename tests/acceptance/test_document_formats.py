@@ -42,7 +42,8 @@ def test_each_format_is_known_by_its_content_and_read(bare: Mill, papers: dict[s
     for name, paper in papers.items():
         paper.write(folder, name)
     epub().write(folder, "book.bin")
-    answer = bare.having(DOCMILL_PLUGINS="")("process", "papers", "--json")
+    mill = bare.having(DOCMILL_PLUGINS="")
+    answer = mill("process", "papers", "--json")
     rows = {Path(row["file"]).name: row for row in answer.data}
     assert {name: (row["status"], row["error"]) for name, row in rows.items()} == dict.fromkeys(
         [*papers, "book.bin"], ("completed", None)
@@ -62,3 +63,8 @@ def test_each_format_is_known_by_its_content_and_read(bare: Mill, papers: dict[s
         "cii",
         "facturx",
     }
+    assert "Chapter 2" in mill("documents", "show", "book.bin").out
+    chapters = mill("documents", "show", "book.bin", "--json").data["sections"]
+    assert [(each["number"], each["title"]) for each in chapters] == [(n, f"Chapter {n}") for n in (1, 2, 3)]
+    assert "the miller weighed 3 sacks & wrote it down" in chapters[2]["text"]
+    assert mill("documents", "show", "pdf.bin", "--json").data["sections"] == []

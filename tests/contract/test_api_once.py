@@ -281,3 +281,22 @@ def test_the_template_of_the_outputs_is_compiled_once_until_somebody_stores_anot
             item = client.call("POST", f"/review/items/{item_id}/claim")
             assert client.reject(item, "Not ours.")["item"]["status"] == "rejected"
     assert compiled == ["once"]
+
+
+def test_a_document_is_asked_another_question_once_by_one_key(served: Served) -> None:
+    first = served.send("POST", f"{API}/documents", files={"file": ("a.pdf", PDF)}).json()
+    again, key = f"{API}/documents/{first['id']}/reprocess", {"Idempotency-Key": "once"}
+    answers = [served.send("POST", again, json={"schema": "receipt"}, headers=key) for _ in range(2)]
+    assert [answer.status_code for answer in answers] == [202, 202]
+    assert answers[0].json() == answers[1].json()
+    other = served.send("GET", f"{API}/documents/{answers[0].json()['document_id']}").json()
+    assert (other["id"] != first["id"], other["sha256"], other["job_id"]) == (
+        True,
+        first["sha256"],
+        answers[0].json()["job_id"],
+    )
+    assert len(served.send("GET", f"{API}/documents").json()["items"]) == 2
+    assert served.send("GET", f"{API}/jobs/{other['job_id']}").json()["metadata"]["schema"] == "receipt"
+    for body, place in (({"schema": "nonsense"}, "body.schema"), ({"model": "nope:x"}, "body.model")):
+        told = problem(served.send("POST", again, json=body), 422, "invalid_input")
+        assert place in str(told)

@@ -1,9 +1,17 @@
 """What may be long comes in pages, what makes something is done once, and what is not there is told with what is."""
 
 from collections.abc import Iterator
+from io import BytesIO
 from typing import Any
 
+from sqlalchemy import update
+
 from docmill.api.shapes import write_cursor
+from docmill.db.tables import documents
+from docmill.documents.reading import Format, Reading, Section
+from docmill.model.documents import DocumentStatus
+from docmill.steps.document_children import pack
+from docmill.testing.papers.oddities import epub
 from tests.contract.served import Served
 from tests.contract.test_api_manners import API, JSON, problem
 from tests.contract.test_api_once import stored
@@ -75,3 +83,39 @@ def test_a_step_that_is_not_there_is_answered_with_those_that_are(served: Served
     assert found.json() == job["steps"][0]
     told = problem(served.send("GET", f"{API}/jobs/{job['job']['id']}/steps/nothing"), 404, "not_found")
     assert told["detail"] == f"The job has no step nothing; its steps are {', '.join(known)}."
+
+
+def test_a_book_has_sections_instead_of_pages(served: Served) -> None:
+    book = {"file": ("book.epub", epub().content)}
+    document_id = served.send("POST", f"{API}/documents", files=book).json()["id"]
+    path = f"{API}/documents/{document_id}/sections"
+    assert served.send("GET", path).json() == []
+    chapters = (Section(path="1", title="One", text="It began."), Section(path="2", title=None, text="It ended."))
+    reading = Reading(sha256="ab" * 32, format=Format.EPUB, sections=chapters)
+    key = served.app.blobs.put(BytesIO(pack(reading.as_json()))).key
+    with served.app.database.write() as connection:
+        connection.execute(update(documents).where(documents.c.id == document_id).values(reading_key=key))
+    told = [{"number": 1, "title": "One", "text": "It began."}, {"number": 2, "title": None, "text": "It ended."}]
+    assert served.send("GET", path).json() == told
+    assert served.send("GET", path, params={"section": 2}).json() == told[1:]
+    problem(served.send("GET", path, params={"section": 3}), 404, "not_found")
+    problem(served.send("GET", path, params={"section": 0}), 422, "invalid_input")
+    # Another organisation's book is not there.
+    problem(served.send("GET", path, token="stranger"), 404, "not_found")
+
+
+def test_documents_are_listed_with_their_copies_or_without(served: Served) -> None:
+    ids = []
+    for number in range(3):
+        paper = {"file": (f"{number}.epub", epub(number).content)}
+        ids.append(served.send("POST", f"{API}/documents", files=paper).json()["id"])
+    with served.app.database.write() as connection:
+        copy = update(documents).where(documents.c.id == ids[1])
+        connection.execute(copy.values(status=DocumentStatus.DUPLICATE.value, duplicate_of=ids[0]))
+
+    def listed(query: str) -> list[str]:
+        return [each["id"] for each in served.send("GET", f"{API}/documents{query}").json()["items"]]
+
+    assert listed("") == ids[::-1]
+    assert listed("?duplicates=false") == [ids[2], ids[0]]
+    assert listed("?duplicates=false&status=duplicate") == [ids[1]]

@@ -14,14 +14,13 @@ from docmill.db.tables import (
     audit_log,
     invitations,
     memberships,
-    review_items,
     reviewers,
     sessions,
     users,
 )
 from docmill.model.errors import Conflict, Forbidden, InvalidInput, NotFound
 from docmill.model.ids import DEFAULT_ORG
-from docmill.model.people import Permission, Role
+from docmill.model.people import Role
 from docmill.services.organisations import Organisations
 from docmill.services.people import People
 from docmill.services.sessions import InvitationInvalid, SignInFailed
@@ -346,32 +345,4 @@ def test_a_reviewer_who_becomes_an_administrator_keeps_what_they_are_looking_at(
     desk.review.claim(town.principal(mia), item)
     town.people.set_role(town.ann, mia.id, Role.ADMIN)
     assert desk.review.get(town.ann, item).item.claimed_by == mia.id
-    desk.close()
-
-
-def test_work_is_given_to_those_who_may_do_it(town: Town) -> None:
-    reviewer, viewer = town.member(Role.REVIEWER), town.member(Role.VIEWER, "Vic")
-    key, _ = town.keys.create(town.ann, "robot", role=Role.REVIEWER)
-    for known in (reviewer.id, town.ann.id, key.id):
-        town.people.check_reviewer(town.ann, known)
-    writer, _ = town.keys.create(town.ann, "writer", role=Role.SERVICE)
-    reader, _ = town.keys.create(town.ann, "reader", role=Role.REVIEWER, scopes=[Permission.REVIEW_READ])
-    for nobody in (viewer.id, town.theo.id, "mia", "x" * 36, writer.id, reader.id):
-        with pytest.raises(NotFound, match="who may review"):
-            town.people.check_reviewer(town.ann, nobody)
-    town.people.remove(town.ann, reviewer.id)
-    town.keys.revoke(town.ann, key.id)
-    for gone in (reviewer.id, key.id):
-        with pytest.raises(NotFound):
-            town.people.check_reviewer(town.ann, gone)
-
-
-def test_what_waits_for_a_member_who_leaves_waits_for_anybody(town: Town, tmp_path: Path) -> None:
-    desk = Desk(town.database, tmp_path)
-    mia = town.member(Role.REVIEWER)
-    (item,) = desk.put(1)
-    desk.review.assign(town.ann, item, to=mia.id)
-    town.people.remove(town.ann, mia.id)
-    with town.database.read() as connection:
-        assert connection.execute(select(review_items.c.assigned_to)).scalar_one() == ""
     desk.close()

@@ -2,12 +2,18 @@
 
 import hashlib
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from pathlib import Path
 
 import httpx
-from sqlalchemy import select
+import pytest
+from sqlalchemy import Connection, event, select, update
 
+from docmill.db.clock import database_now
 from docmill.db.tables import documents, jobs, leaving_blobs
+from docmill.documents.records import DocumentRecord, insert_new
+from docmill.model.ids import DEFAULT_ORG, new_id
+from docmill.services.quota import QuotaExceeded, Room
 from docmill.testing.papers import invoice_pdf
 from tests.contract.served import Served, serving
 from tests.contract.test_api_manners import API, problem
@@ -57,3 +63,43 @@ def test_of_many_at_once_no_more_come_in_than_there_is_room_for(database_url: st
         assert {answer.status_code for answer in answers} == {201, 409}
         assert sum(map(len, taken)) <= room
         assert len(kept(served)[0]) == len(taken)
+
+
+def put(connection: Connection, number: int, ago: timedelta) -> str:
+    """A document of 100 bytes that came so long ago."""
+    found = new_id()
+    record = DocumentRecord(
+        id=found,
+        org_id=DEFAULT_ORG,
+        file_name="a.pdf",
+        size=100,
+        original_key=f"{number:064x}",
+        created_at=database_now(connection) - ago,
+    )
+    insert_new(connection, [record])
+    return found
+
+
+def test_what_came_long_ago_is_added_up_once_and_nobody_is_refused_for_what_went(served: Served) -> None:
+    database, asked = served.app.database, list[str]()
+    room = Room(DEFAULT_ORG, 500)
+
+    def uploaded(number: int) -> int:
+        """How many times all documents were added up for this one."""
+        asked.clear()
+        with database.write() as connection:
+            event.listen(connection, "before_cursor_execute", lambda _, __, sql, *___: asked.append(sql))
+            put(connection, number, timedelta())
+            room.check(connection)
+        sums = [sql for sql in asked if "sum(documents.size)" in sql]
+        return sum("created_at >=" not in sql for sql in sums)
+
+    with database.write() as connection:
+        old = [put(connection, number, timedelta(days=1)) for number in range(3)]
+    assert [uploaded(10), uploaded(11)] == [1, 0]
+    # Full: all is added up before that is said, and what was refused takes no room.
+    with pytest.raises(QuotaExceeded, match="would keep 600 bytes"):
+        uploaded(12)
+    with database.write() as connection:
+        connection.execute(update(documents).where(documents.c.id == old[0]).values(original_key=None))
+    assert uploaded(13) == 1

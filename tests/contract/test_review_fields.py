@@ -9,7 +9,7 @@ from docmill.db.tables import documents, jobs, review_items
 from docmill.model.errors import Conflict, Forbidden, InvalidInput, NotFound
 from docmill.model.ids import new_id
 from docmill.model.people import Role
-from docmill.model.review import AlreadyDecided, FieldState, RequiredMissing, ReviewStatus, VersionConflict
+from docmill.model.review import AlreadyDecided, ChecksFail, FieldState, RequiredMissing, ReviewStatus, VersionConflict
 from docmill.services.review import FieldView
 from tests.contract.desk import ANN, BOSS, Desk, extraction, person
 
@@ -159,6 +159,20 @@ def test_approval_demands_the_required_fields(desk: Desk) -> None:
         desk.review.approve(ANN, item)
     desk.review.undo(ANN, item)
     assert desk.review.approve(ANN, item).item.status is ReviewStatus.CORRECTED
+
+
+def test_an_approval_tells_which_checks_fail_and_is_refused_if_that_is_asked_for(desk: Desk) -> None:
+    item = claimed(desk)
+    desk.review.correct(ANN, item, "total", "13.00")
+    with pytest.raises(ChecksFail, match=r"adds_up: .*13\.00") as refused:
+        desk.review.approve(ANN, item, anyway=False)
+    assert refused.value.details["failing"] == ["adds_up"]
+    assert desk.review.get(ANN, item).item.status is ReviewStatus.IN_REVIEW
+    decided = desk.review.approve(ANN, item)
+    assert decided.item.status is ReviewStatus.CORRECTED
+    assert [each["name"] for each in decided.failing] == ["adds_up"]
+    sound = claimed(desk)
+    assert desk.review.approve(ANN, sound, anyway=False).failing == []
 
 
 def test_an_approval_is_a_correction_if_anything_was_changed_and_its_job_is_submitted_with_it(desk: Desk) -> None:

@@ -214,7 +214,7 @@ WRITERS = {
         "services/review_base.py",
     },
     "review_settings": {"services/review_slas.py"},
-    "reviewers": {"review/assignment.py", "review/discharging.py", "services/people.py", "services/review.py"},
+    "reviewers": {"review/assignment.py", "review/discharging.py", "services/people.py", "services/review_roster.py"},
     "secrets": {"db/secrets.py"},
     "sessions": {"services/people.py", "services/people_chores.py", "services/sessions.py"},
     "sign_in_limits": {"people/limits.py", "services/people_chores.py"},

@@ -40,7 +40,9 @@ def installation_token(home: Path) -> str:
 class Doors:
     """Who somebody is, by what they show."""
 
-    def __init__(self, token: str, door: Door) -> None:
+    def __init__(self, token: str, door: Door, *, user: str = "owner") -> None:
+        """`user`: what whoever shows the installation's token is called, as on the command line of this machine."""
+        self._user = user
         self._token = token.encode()
         self._door = door
 
@@ -51,7 +53,7 @@ class Doors:
         has come to its end is told so.
         """
         if shown.bearer is not None and hmac.compare_digest(shown.bearer.encode(), self._token):
-            return system_principal(DEFAULT_ORG, "owner")
+            return system_principal(DEFAULT_ORG, self._user)
         for secret in (shown.bearer, shown.session):
             if secret is not None and (found := self._door.authenticate(secret)) is not None:
                 return found

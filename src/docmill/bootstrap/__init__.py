@@ -91,6 +91,9 @@ __all__ = [
     "schema_overrides",
 ]
 
+_SOON = 5.0
+"""Seconds that running steps may take to end where a person waits for it, who has pressed Ctrl-C."""
+
 
 class HomeUnusable(DocmillError):
     """The folder for the installation's state cannot be used."""
@@ -296,6 +299,7 @@ class App:
 
         `only` (pool -> capacity) makes it serve just these, with this capacity. One that is `staying`, unlike one for a
         few documents, also makes what has been done findable. `children` that were started before are its own.
+        Of one that is not, somebody waits for the end: what takes longer than a moment to finish is given back.
         """
         from docmill.engine.children import ChildSettings
         from docmill.engine.lease import LeaseSettings
@@ -321,7 +325,7 @@ class App:
                 pools=tuple(pools.values()),
                 lease=LeaseSettings(**settings.lease.model_dump()),
                 children=ChildSettings(**settings.children.model_dump(exclude_none=True)),
-                drain_seconds=settings.drain_seconds,
+                drain_seconds=settings.drain_seconds if staying else min(settings.drain_seconds, _SOON),
                 retention=settings.retention.jobs,
                 chores=chores(
                     self.database,

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from docmill.services.processing import Order, Processing
     from docmill.services.prompts import Prompts
     from docmill.services.replies import Replies
+    from docmill.services.reprocessing import Reprocessing
     from docmill.services.rerunning import Reruns
     from docmill.services.review import Review
     from docmill.services.search import Search
@@ -77,6 +78,16 @@ class Organisation:
             org_id=self.id,
             limit=app.document_work.limits.max_bytes,
             quota=app.settings.storage.quota_bytes,
+        )
+
+    @cached_property
+    def reprocessing(self) -> "Reprocessing":
+        """Documents once more, for another question."""
+        from docmill.services.reprocessing import Reprocessing
+
+        app = self.app
+        return Reprocessing(
+            app.database, app.bell, lambda: app.blobs, self._processing_template, app.stores, org_id=self.id
         )
 
     def order(self, schema: str | None, model: str | None) -> "Order":

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
-from docmill.cli.errors import EXIT_FAILED, WrongUse
+from docmill.cli.errors import EXIT_WRONG_USE, WrongUse
 from docmill.cli.options import Json
 from docmill.cli.output import counted, print_json, print_table, printable
 
@@ -27,7 +27,7 @@ File = Annotated[
 def check(file: File = None, /, *, json: Json = False) -> int:
     """Check the settings, the field schemas, whether they fit and what they name, and list every mistake.
 
-    Each comes with its file and line where there is one. Exit code 1 if there is a mistake.
+    Each comes with its file and line where there is one. Exit code 2 if there is a mistake.
     """
     from docmill.bootstrap import schema_overrides
     from docmill.services.configuration import look_over
@@ -54,7 +54,7 @@ def check(file: File = None, /, *, json: Json = False) -> int:
     if json:
         found = {"file": source, "schemas": list(schemas), "mistakes": list(mistakes), "unknown_variables": strange}
         print_json({"ok": not mistakes, **found, "notes": unready})
-        return EXIT_FAILED if mistakes else 0
+        return EXIT_WRONG_USE if mistakes else 0
     for mistake in mistakes:
         print(mistake)
     for each in unready:
@@ -64,7 +64,7 @@ def check(file: File = None, /, *, json: Json = False) -> int:
     read = source or "DOCMILL_* and defaults"
     if mistakes:
         print(f"\n{counted(len(mistakes), 'mistake')} in {read}.", file=sys.stderr)
-        return EXIT_FAILED
+        return EXIT_WRONG_USE
     print(f"{read}: all is well; {counted(len(schemas), 'field schema')} can be used: {', '.join(schemas)}.")
     return 0
 

@@ -1,11 +1,13 @@
 """`docmill documents retry` and `docmill documents remove`: what to do about files that failed."""
 
+import sys
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from docmill.cli.acting import acting_for
+from docmill.cli.document_endings import finish, pieces, tell
 from docmill.cli.errors import WrongUse
 from docmill.cli.options import Json
 from docmill.cli.output import counted, print_json
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 Which = Annotated[str, Parameter(name="DOCUMENT", help="Ids, their first digits, or files; or give --failed.")]
 Failed = Annotated[bool, Parameter(negative="", help="All documents that failed.")]
 _PAGE = 200
-"""Documents, and jobs, that one statement asks for: a database takes only so many ids at once."""
+"""Documents that are listed at a time."""
 
 
 def retry(*documents: Which, failed: Failed = False, json: Json = False) -> int:
@@ -25,26 +27,19 @@ def retry(*documents: Which, failed: Failed = False, json: Json = False) -> int:
 
     For those that failed because of a limit, a setting or something that was away. A file that is broken stays so.
     """
-    from docmill.cli.process_text import document_record, print_records, print_results
     from docmill.services.jobs import Retry
 
     with acting_for() as (installation, acting):
-        service = installation.documents
         # All are looked at before the first begins: whoever is refused has started nothing.
         chosen = _chosen(installation, documents, failed=failed)
         started = dict(_retriable(chosen, passing_over=failed))
+        if passed_over := len(chosen) - len(started):
+            told = f"of {counted(passed_over, 'failed document')} no bytes were kept; mend the files and process them"
+            print(f"note: {told}. `docmill documents remove --failed` takes them off the list.", file=sys.stderr)
         for document_id, job_id in started.items():
             installation.jobs.by(acting).retry(job_id, Retry(everything=True), document_id=document_id)
-        _finish(installation, list(started.values()))
-
-        def ended() -> Iterator[dict[str, Any]]:
-            for some in _pieces(list(started)):
-                service.settle(some)
-                found = service.many(some)
-                yield from (document_record(found[each], service.extraction_json(found[each])) for each in some)
-
-        wrong = print_records(ended()) if json else print_results(ended())
-    return 1 if wrong else 0
+        finish(installation, list(started.values()))
+        return tell(installation, list(started), json=json)
 
 
 def remove(*documents: Which, failed: Failed = False, json: Json = False) -> int:
@@ -57,7 +52,7 @@ def remove(*documents: Which, failed: Failed = False, json: Json = False) -> int
         # What was read before and failed when it was processed again stays, and is no mistake of whoever asks for all.
         leaving = [each.id for each in chosen if not failed or each.extraction_key is None]
         acted = installation.documents.by(acting)
-        removed = sum(acted.discard(some) for some in _pieces(leaving))
+        removed = sum(acted.discard(some) for some in pieces(leaving))
     if json:
         print_json({"removed": removed})
     else:
@@ -90,24 +85,3 @@ def _retriable(chosen: "Sequence[DocumentRecord]", *, passing_over: bool) -> Ite
             yield record.id, record.job_id
         elif not passing_over:
             raise WrongUse(f"Of {record.file_name} ({record.id}) no bytes were kept; process the file again.")
-
-
-def _pieces(ids: Sequence[str]) -> Iterator[Sequence[str]]:
-    return (ids[start : start + _PAGE] for start in range(0, len(ids), _PAGE))
-
-
-def _finish(installation: "Installation", job_ids: Sequence[str]) -> None:
-    """Work until these are done, as `docmill process` does."""
-    from docmill.services.following import wait
-    from docmill.workers.process import alongside
-
-    if not job_ids:
-        return
-    with alongside((installation.whole or installation).worker()) as worker:
-        # All must end, so it is enough to wait for some, and then for the next.
-        for some in _pieces(job_ids):
-            pause = 0.02
-            while any(not position.status.finished for position in installation.jobs.positions(some).values()):
-                worker.check()
-                wait(pause)
-                pause = min(0.25, pause * 1.5)

@@ -1,4 +1,4 @@
-"""`docmill documents`: list, show, retry, remove, expire."""
+"""`docmill documents`: list, show, retry, reprocess, remove, expire."""
 
 import sys
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 
-from docmill.cli import document_failures
+from docmill.cli import document_failures, document_reruns
 from docmill.cli.acting import acting_for
 from docmill.cli.options import Json, Limit
 from docmill.cli.output import (
@@ -88,20 +88,26 @@ def list_documents(
 
 
 app.command(document_failures.retry, name="retry")
+app.command(document_reruns.reprocess, name="reprocess")
 app.command(document_failures.remove, name="remove")
 
 
 @app.command
 def show(document: DocumentId, /, *, json: Json = False) -> int:
-    """Show a document: where it stands, its fields with their evidence, and which checks hold."""
+    """Show a document: where it stands, its fields with their evidence, which checks hold, the sections of a book."""
     from docmill.cli.opening import opened
     from docmill.cli.process_text import document_record
+    from docmill.documents.reading import Format
 
     with opened() as installation:
         found = installation.documents.get(installation.documents.find_id(document))
         record = document_record(found, installation.documents.extraction_json(found))
+        # Only books have them, and the reading of a long scan is not loaded in vain.
+        reading = installation.documents.reading(found) if found.format == Format.EPUB.value else None
+    sections = () if reading is None else reading.sections
     if json:
-        print_json(record)
+        told = [{"number": number, "title": each.title, "text": each.text} for number, each in enumerate(sections, 1)]
+        print_json(record | {"sections": told})
         return 0
     heads = ("id", "file", "status", "document_type", "schema", "confidence", "reader", "duplicate_of", "job_id")
     for name in heads:
@@ -123,6 +129,12 @@ def show(document: DocumentId, /, *, json: Json = False) -> int:
             print(f"\n{name}")
             cells = [[line[column]["value"] if column in line else "" for column in columns] for line in lines]
             print_table([column.upper() for column in columns], cells, give_way=[column.upper() for column in columns])
+    if sections:
+        print()
+        parts = [
+            (str(number), each.title or "", str(len(each.text.split()))) for number, each in enumerate(sections, 1)
+        ]
+        print_table(("SECTION", "TITLE", "WORDS"), parts, give_way=("TITLE",))
     if record["checks"] or record["unchecked"]:
         print()
         _print_checks(record["checks"], record["unchecked"])

@@ -197,6 +197,10 @@ def _print(summary: "Summary") -> None:
     print(f"\n{_told(summary)}")
 
 
+FEW = 100
+"""Documents of which one mistake more or less would move what is said of 99 %."""
+
+
 def _told(summary: "Summary") -> str:
     """The figures in words, for whoever does not live with them."""
     count = counted(summary.documents, "document")
@@ -216,7 +220,10 @@ def _told(summary: "Summary") -> str:
             f"{summary.straight_through_99:.0%} of the documents could pass untouched: "
             f"from confidence {summary.threshold_99:.2f} on, 99 % of the values that can be seen are right"
         )
-    return "; ".join(parts) + "."
+    told = "; ".join(parts) + "."
+    if summary.documents < FEW:
+        told += f" Of fewer than {FEW} documents that says little: one more mistake would move the last figure far."
+    return told
 
 
 def _print_wrong(scores: "Sequence[DocumentScore]") -> None:

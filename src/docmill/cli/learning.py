@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from docmill.cli.acting import Organisation
+from docmill.cli.evaluating import FEW
 from docmill.cli.options import Json
 from docmill.cli.output import counted, print_json, print_table
 
@@ -95,7 +96,9 @@ def learn(
             worse=learned.worse,
         )
     if not json:
-        print(f"\nInstalled as {installed}." if installed else "\nNothing was installed (--dry-run).")
+        print(
+            f"\nInstalled as {installed}." if installed else f"\nNothing was installed (--dry-run). {_verdict(learned)}"
+        )
     return 0
 
 
@@ -125,6 +128,14 @@ def _lessons(
             known = processed.schemas[found.extraction.schema]
             lessons.append(Lesson(labelled=row, reading=found.reading, schema=known))
     return lessons, len(folder.rows) - len(lessons)
+
+
+def _verdict(learned: "Learned") -> str:
+    """What would have come of it without --dry-run."""
+    if learned.worse is not None:
+        return f"Without it nothing would be either: {learned.worse}."
+    few = f" Of {counted(learned.lessons, 'document')} that says little." if learned.lessons < FEW else ""
+    return f"It is no worse than what is in use, and would be installed.{few}"
 
 
 def _print(learned: "Learned") -> None:

@@ -46,9 +46,13 @@ def check_demands(settings: "Settings", schema: str | None = None) -> None:
 def model_named(app: "App", name: str) -> str:
     """The model that a name means, as `provider:model`; an error if nobody here can ask it."""
     from docmill.bootstrap import askable
-    from docmill.model.errors import InvalidInput
+    from docmill.model.errors import DocmillError, InvalidInput
 
-    target = askable(app.settings, name)
+    try:
+        target = askable(app.settings, name)
+    except DocmillError as error:
+        # Of a name, a key or a library that lacks: told before any work, as all that a person must write or add first.
+        raise InvalidInput(error.message) from error
     known = app.registry.providers
     if target.provider not in known:
         raise InvalidInput(

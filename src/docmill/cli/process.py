@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,17 +11,19 @@ from cyclopts import Parameter
 
 from docmill.cli.acting import acting_for
 from docmill.cli.options import Json
-from docmill.cli.output import counted
+from docmill.cli.output import counted, printable
 from docmill.cli.sources import STDIN
 
 if TYPE_CHECKING:
     from docmill.bootstrap import App as Installation
+    from docmill.documents.intake import FileMissing, Source
     from docmill.engine.children import Children
-    from docmill.services.processing import Entry, Progress
+    from docmill.services.processing import Entry, Order, Progress
     from docmill.settings import Settings
 
 _MOST_COUNTED = 64
 """Files that are counted before any is looked at: there are fewer children than that."""
+_HOW_TO_GO_ON = "The same command goes on from here."
 
 
 def process(
@@ -45,7 +47,7 @@ def process(
 
     Each document is a job of the template document-processing, stored at the first use. Interrupt it at any time: the
     same command goes on where it was. Bytes that were processed before are not processed again (status duplicate).
-    Exits with 1 if any document failed.
+    A path that names nothing is told before the work and stored nowhere. Exits with 1 if any document failed.
     """
     from docmill.bootstrap import retry_policy, schema_overrides
     from docmill.cli.errors import WrongUse
@@ -56,12 +58,11 @@ def process(
     settings = read_settings()
     with _warmed(settings, paths) as children, acting_for(settings=settings) as (installation, acting):
         from docmill.cli.opening import check_demands, model_named
-        from docmill.cli.process_text import print_records, print_results, progress_shown
+        from docmill.cli.process_text import print_records, print_results
         from docmill.documents import intake
         from docmill.extraction.models import fingerprint
         from docmill.outputs.files import make_sure_of
         from docmill.services.ordering import order_of, processing_template
-        from docmill.workers.process import alongside
 
         named = [intake.STDIN if path == STDIN else path for path in paths]
         check_demands(installation.settings, schema)
@@ -79,54 +80,79 @@ def process(
         )
         target = out or installation.document_work.outputs.root
         make_sure_of(target)
-        inputs = list(intake.sources(named, besides=(installation.settings.home, target)))
-        if not inputs and not json:
+        asked = list(intake.sources(named, besides=(installation.settings.home, target)))
+        if not asked and not json:
             print("No files were found there. Hidden files are passed over unless they are named.", file=sys.stderr)
             return 0
-        worker, processing = installation.worker(children=children), installation.processing
-        run_id = processing.by(acting).open_run(named, order)
-        done = 0
-
-        def note(progress: "Progress") -> None:
-            nonlocal done
-            done = progress.done
-            watch(progress)
-
-        try:
-            with progress_shown(quiet=json) as watch, alongside(worker) as working:
-                try:
-                    entries = processing.run(run_id, inputs, order, template.id, watch=note, check=working.check)
-                except KeyboardInterrupt:
-                    print("Finishing the pages that are being read. Ctrl-C once more ends at once.", file=sys.stderr)
-                    raise
-        except KeyboardInterrupt:
-            told = f"{done} of {counted(len(inputs), 'document')}"
-            print(f"Interrupted: {told} done. The same command goes on from here.", file=sys.stderr)
-            raise
-        processing.close_run(run_id)
-        records = _records(installation, entries)
+        absent = {source: fault for source in asked if (fault := intake.absent(source)) is not None}
+        inputs = [source for source in asked if source not in absent]
+        entries: Sequence[Entry] = ()
+        if inputs:
+            for fault in absent.values():
+                # Better known now than after an hour's work on the others.
+                print(f"note: {printable(fault.message)}", file=sys.stderr)
+            run_id = installation.processing.by(acting).open_run(named, order)
+            entries = _worked_on(installation, children, run_id, inputs, order, template.id, quiet=json)
+        records = _in_order(asked, absent, _records(installation, entries))
         failed = print_records(records) if json else print_results(records)
     return 1 if failed else 0
 
 
+def _worked_on(
+    installation: "Installation",
+    children: "Children",
+    run_id: str,
+    inputs: "Sequence[Source]",
+    order: "Order",
+    template_id: str,
+    *,
+    quiet: bool,
+) -> "Sequence[Entry]":
+    """Work on the inputs to their ends, and show how it goes."""
+    from docmill.cli.interrupts import tell_waiting
+    from docmill.cli.process_text import progress_shown
+    from docmill.workers.process import alongside
+
+    worker, processing = installation.worker(children=children), installation.processing
+    done = 0
+
+    def note(progress: "Progress") -> None:
+        nonlocal done
+        done = progress.done
+        watch(progress)
+
+    try:
+        with progress_shown(quiet=quiet) as watch, alongside(worker, waiting=tell_waiting) as working:
+            try:
+                entries = processing.run(run_id, inputs, order, template_id, watch=note, check=working.check)
+            except KeyboardInterrupt:
+                print("Finishing the pages that are being read. Ctrl-C once more ends at once.", file=sys.stderr)
+                raise
+    except KeyboardInterrupt:
+        told = f"{done} of {counted(len(inputs), 'document')}"
+        print(f"Interrupted: {told} done. {_HOW_TO_GO_ON}", file=sys.stderr)
+        raise
+    processing.close_run(run_id)
+    return entries
+
+
 @contextmanager
 def _warmed(settings: "Settings", paths: Sequence[str]) -> "Iterator[Children]":
-    """Children that import what they will need while we import, open and store what we do: they take as long."""
+    """Children that import what they will need while we import, open and store what we do: they take as long.
+
+    An interrupt ends them too: by then the worker has given back what it did, or this process ends at once.
+    """
     from docmill.bootstrap import children_of
+    from docmill.cli.interrupts import second_ends_at_once
     from docmill.steps import document_children
 
     children = children_of(settings)
-    children.warm(document_children.warm, _files(paths))
-    try:
-        yield children
-    except KeyboardInterrupt:
-        # The worker may still be giving back what it does: killed under it, a page would count as failed. They end
-        # with this process.
-        raise
-    except BaseException:
-        children.close()
-        raise
-    children.close()
+    with second_ends_at_once(f"Interrupted. {_HOW_TO_GO_ON}", before=children.abandon):
+        try:
+            children.warm(document_children.warm, _files(paths))
+            yield children
+        finally:
+            children.close()
 
 
 def _files(paths: Sequence[str]) -> int:
@@ -159,3 +185,13 @@ def _records(installation: "Installation", entries: "Sequence[Entry]") -> Iterat
                 yield document_record(record, None, file=entry.shown) | {"error": error}
             else:
                 yield document_record(record, extraction, file=entry.shown)
+
+
+def _in_order(
+    asked: "Sequence[Source]", absent: "Mapping[Source, FileMissing]", found: Iterator[dict[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    """A record for each input in the order in which they were asked for, those that are not there among them."""
+    from docmill.cli.process_text import absent_record
+
+    for source in asked:
+        yield next(found) if source not in absent else absent_record(source.shown, absent[source])

@@ -1,5 +1,6 @@
 """Documents as the command line tells of them: a bar while they are worked on, a table, records for programs."""
 
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -10,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from docmill.cli.live import bar, drawn
 from docmill.cli.output import counted, plain, print_table, printable, styled
-from docmill.model.documents import DocumentStatus
+from docmill.model.documents import DocumentStatus, NothingRead
 
 if TYPE_CHECKING:
     from docmill.documents.records import DocumentRecord
+    from docmill.model.errors import DocmillError
     from docmill.services.processing import Progress, Watcher
 
 _PARTIES = ("seller_name", "company", "vendor", "vendor_name", "merchant")
@@ -57,6 +59,17 @@ def document_record(
         "created_at": record.created_at,
         "finished_at": record.finished_at,
     }
+
+
+def absent_record(file: str, fault: "DocmillError") -> dict[str, Any]:
+    """A row for a path that names nothing: as the others are, with no document behind it."""
+    from docmill.bootstrap.clock import this_moment
+    from docmill.documents.intake import refused, shown_name
+    from docmill.documents.records import DocumentRecord
+
+    nobody = DocumentRecord(id="", org_id="", file_name=shown_name(file), created_at=this_moment())
+    unknown = dict.fromkeys(("id", "variant", "created_at", "finished_at"))
+    return document_record(refused(nobody, fault), None, file=file) | unknown
 
 
 def print_records(records: Iterable[dict[str, Any]]) -> int:
@@ -105,17 +118,36 @@ def _print_rows(rows: Sequence[Sequence[Any]]) -> None:
     cells = [(file, *row[1:]) for file, row in zip(files, rows, strict=True)]
     places = _fitting(cells, width)
     print_table([_HEADS[at] for at in places], [[row[at] for at in places] for row in cells], give_way=_GIVE_WAY)
-    for file, remark in [
-        (printable(file), printable(row[-1])) for file, row in zip(files, rows, strict=True) if row[-1]
-    ]:
-        # What is a copy says its status; a line for each would bury those that say what went wrong.
-        if not remark.startswith(_COPY):
-            sys.stdout.write(fill(f"{file}: {remark}", width, initial_indent="- ", subsequent_indent="  ") + "\n")
+    for told in _remarks(files, [str(row[-1]) for row in rows]):
+        sys.stdout.write(fill(told, width, initial_indent="- ", subsequent_indent="  ") + "\n")
+    if copies := _copies(files, rows):
+        sys.stdout.write(fill(copies, width, subsequent_indent="  ") + "\n")
     if rows and _HEADS.index("ID") not in places:
         lacking = [name for at, name in enumerate(_HEADS) if at not in places and name in _GIVE_WAY]
         widen = f"; there is no room for {' and '.join(lacking)}" if lacking else ""
         told = f"`docmill documents show FILE` tells all of one, `docmill show FILE` draws it{widen}."
         sys.stdout.write(fill(told, width) + "\n")
+
+
+def _remarks(files: Sequence[str], remarks: Sequence[str]) -> list[str]:
+    """What went wrong, once for all files of which the same is said. Copies are told apart: they would bury it."""
+    alike: dict[str, list[str]] = {}
+    for file, remark in zip(files, remarks, strict=True):
+        if remark and not _ONLY_A_COPY.fullmatch(remark):
+            alike.setdefault(remark, []).append(file)
+    return [printable(f"{', '.join(some)}: {remark}") for remark, some in alike.items()]
+
+
+def _copies(files: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """Which file is a copy of which, in a line; of an original that is not among them its id."""
+    named = {row[_HEADS.index("ID")]: file for file, row in zip(files, rows, strict=True)}
+    told = []
+    for file, row in zip(files, rows, strict=True):
+        if row[-1].startswith(_COPY):
+            original = row[-1].removeprefix(_COPY).partition(": ")[0]
+            told.append(printable(f"{file} of {named.get(original, original)}"))
+    more = f", and {len(told) - _MOST_TOLD} more (`--json` names all)" if len(told) > _MOST_TOLD else ""
+    return f"Copies: {', '.join(told[:_MOST_TOLD])}{more}." if told else ""
 
 
 def _fitting(rows: Sequence[Sequence[Any]], width: int) -> list[int]:
@@ -157,15 +189,17 @@ def _row(record: dict[str, Any]) -> Sequence[Any]:
     fields = record["fields"]
     total, currency = _first(fields, _TOTALS), _first(fields, ("currency",))
     sure = record["confidence"]
+    broken = [check for check in record["checks"] if not check["passed"]]
     remark = ""
     if record["error"] is not None:
         remark = f"{record['error']['code']}: {record['error']['message']}"
     elif record["duplicate_of"] is not None:
-        remark = f"{_COPY}{record['duplicate_of']}"
-    elif broken := [check for check in record["checks"] if not check["passed"]]:
+        # What is wrong with the original is wrong with it: a folder that is processed again must not look better.
+        remark = f"{_COPY}{record['duplicate_of']}" + (f": {_told(broken)}" if broken else "")
+    elif broken:
         remark = _told(broken)
     elif record["status"] == DocumentStatus.COMPLETED.value and record["schema"] is None:
-        remark = "nothing extracted: it is of no known type; --schema NAME reads it all the same"
+        remark = _unread(record)
     return (
         record["file"],
         styled(record["status"]),
@@ -175,12 +209,24 @@ def _row(record: dict[str, Any]) -> Sequence[Any]:
         _first(fields, _DATES),
         f"{total} {currency}".strip() if total else "",
         "" if sure is None else f"{sure:.0%}",
-        record["id"],
+        record["id"] or "",
         remark,
     )
 
 
+def _unread(record: Mapping[str, Any]) -> str:
+    """Why nothing was extracted from a document that is whole; to name a schema does not help with every reason."""
+    if NothingRead.EMPTY in record["notes"]:
+        return "nothing extracted: the page is empty"
+    if NothingRead.HARDLY in record["notes"]:
+        return "nothing extracted: hardly anything can be read on it; photograph or scan it again"
+    kind = (record["document_type"] or "other").replace("_", " ")
+    why = "it is of no known type" if kind == "other" else f"there is no schema for papers of the type {kind}"
+    return f"nothing extracted: {why}; --schema NAME reads it all the same"
+
+
 _COPY = "duplicate of "
+_ONLY_A_COPY = re.compile(rf"{_COPY}\S+")
 _MOST_TOLD = 3
 """Checks of a document that are told in the table: `docmill documents show` has all."""
 

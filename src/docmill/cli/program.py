@@ -29,6 +29,7 @@ from docmill.cli import (
     query,
     review,
     review_care,
+    review_deciding,
     serving,
     showing,
     templates,
@@ -79,6 +80,8 @@ def build() -> App:
         version=f"docmill {__version__}",
     )
     jobs.app.command(callbacks.list_callbacks, name="callbacks")
+    review.app.command(review_deciding.approve, name="approve")
+    review.app.command(review_deciding.reject, name="reject")
     review.app.command(review_care.sla, name="sla", usage="docmill review sla [OPTIONS] [TIME]")
     review.app.command(review_care.reviewers, name="reviewers")
     groups = (

@@ -13,18 +13,27 @@ from docmill.cli.acting import Organisation, acting_for
 from docmill.cli.errors import WrongUse
 from docmill.cli.options import Json, Limit
 from docmill.cli.output import note_page, print_json, record
-from docmill.cli.review_text import comments_shown, details, history_table, item_json, item_table, stands, view_json
+from docmill.cli.review_text import (
+    comments_shown,
+    details,
+    failing_shown,
+    history_table,
+    item_json,
+    item_table,
+    stands,
+    view_json,
+)
 from docmill.model.review import ReviewStatus
 
 if TYPE_CHECKING:
     from docmill.bootstrap import App as Installation
     from docmill.model.people import Principal
-    from docmill.services.review import Decided, ItemSummary, Review
+    from docmill.services.review import ItemSummary, Review
 
 _EXAMPLES = """\
 Examples:
   docmill review next --claim                       the item that comes first, for you
-  docmill review correct ITEM total=110.50          and --path line_items[0].amount
+  docmill review correct ITEM total=110.50          or line_items[0].amount=5
   docmill review confirm ITEM                       all else that needs a look is right
   docmill review approve ITEM                       the outputs are written anew"""
 
@@ -58,7 +67,7 @@ def whom(installation: "Installation", acting: "Principal", name: str) -> str:
     return installation.people.get(acting, name).id if "@" in name else name
 
 
-def _told(item: "ItemSummary", *, json: bool) -> int:
+def told(item: "ItemSummary", *, json: bool) -> int:
     if json:
         print_json({"item": item_json(item)})
     else:
@@ -143,7 +152,7 @@ def claim(
 ) -> int:
     """Claim an item: nobody else writes on it until you are done or your claim ends."""
     with desk(organisation, name) as (review, me, _):
-        return _told(review.claim(me, review.find_id(me, item), version=version), json=json)
+        return told(review.claim(me, review.find_id(me, item), version=version), json=json)
 
 
 @app.command
@@ -152,7 +161,7 @@ def release(
 ) -> int:
     """Give a claimed item back; what you did to its fields stays."""
     with desk(organisation, name) as (review, me, _):
-        return _told(review.release(me, review.find_id(me, item), version=version), json=json)
+        return told(review.release(me, review.find_id(me, item), version=version), json=json)
 
 
 @app.command(usage="docmill review correct [OPTIONS] ITEM FIELD=VALUE...")
@@ -186,7 +195,9 @@ def correct(
         for path, value in wanted:
             after = review.correct(me, found, path, value, version=version)
             version = None if version is None else after.version
-        return _told(after, json=json)
+        if not json:
+            failing_shown(review.get(me, found))
+        return told(after, json=json)
 
 
 @app.command(usage="docmill review confirm [OPTIONS] ITEM [FIELDS...]")
@@ -204,7 +215,10 @@ def confirm(
 ) -> int:
     """Say that values are right; they are locked."""
     with desk(organisation, name) as (review, me, _):
-        return _told(review.confirm(me, review.find_id(me, item), fields or None, version=version), json=json)
+        after = review.confirm(me, review.find_id(me, item), fields or None, version=version)
+        if not json:
+            failing_shown(review.get(me, after.id))
+        return told(after, json=json)
 
 
 @app.command
@@ -220,7 +234,7 @@ def clear(
 ) -> int:
     """Say that the document has no such value."""
     with desk(organisation, name) as (review, me, _):
-        return _told(review.clear(me, review.find_id(me, item), field, version=version), json=json)
+        return told(review.clear(me, review.find_id(me, item), field, version=version), json=json)
 
 
 @app.command
@@ -236,63 +250,7 @@ def undo(
 ) -> int:
     """Take back the last thing done to an item that is not decided."""
     with desk(organisation, name) as (review, me, _):
-        return _told(review.undo(me, review.find_id(me, item), field, version=version), json=json)
-
-
-@app.command
-def approve(
-    item: ItemId,
-    /,
-    *,
-    wait: Annotated[bool, Parameter(help="Write the outputs before the command ends, or leave it to a worker.")] = True,
-    version: Version = None,
-    name: As = None,
-    organisation: Organisation = None,
-    json: Json = False,
-) -> int:
-    """Approve an item that you have claimed, with the values as they stand.
-
-    The outputs of the document are written anew with what you decided.
-    """
-    with desk(organisation, name) as (review, me, installation):
-        decided = review.approve(me, review.find_id(me, item), version=version)
-        if wait and decided.job_ids:
-            _written(installation, decided)
-    if json:
-        print_json({"item": item_json(decided.item), "job_ids": list(decided.job_ids)})
-    else:
-        print(stands(decided.item))
-    return 0
-
-
-def _written(installation: "Installation", decided: "Decided") -> None:
-    """Work until the outputs are written, as `docmill process` does."""
-    from docmill.services.following import wait
-    from docmill.workers.process import alongside
-
-    # A worker is everybody's: the installation closes what it opens.
-    with alongside((installation.whole or installation).worker()) as worker:
-        pause = 0.02
-        while any(not position.status.finished for position in installation.jobs.positions(decided.job_ids).values()):
-            worker.check()
-            wait(pause)
-            pause = min(0.25, pause * 1.5)
-
-
-@app.command
-def reject(
-    item: ItemId,
-    /,
-    *,
-    reason: Annotated[str, Parameter(metavar="TEXT", help="Why, for whoever looks at it later.")],
-    version: Version = None,
-    name: As = None,
-    organisation: Organisation = None,
-    json: Json = False,
-) -> int:
-    """Reject a document that you have claimed, with a reason."""
-    with desk(organisation, name) as (review, me, _):
-        return _told(review.reject(me, review.find_id(me, item), reason, version=version).item, json=json)
+        return told(review.undo(me, review.find_id(me, item), field, version=version), json=json)
 
 
 @app.command
@@ -316,7 +274,7 @@ def postpone(
     with desk(organisation, name) as (review, me, installation):
         with installation.database.read() as connection:
             until = database_now(connection) + pause
-        return _told(review.postpone(me, review.find_id(me, item), until, version=version), json=json)
+        return told(review.postpone(me, review.find_id(me, item), until, version=version), json=json)
 
 
 @app.command
@@ -325,7 +283,7 @@ def resume(
 ) -> int:
     """End a postponement now."""
     with desk(organisation, name) as (review, me, _):
-        return _told(review.resume(me, review.find_id(me, item), version=version), json=json)
+        return told(review.resume(me, review.find_id(me, item), version=version), json=json)
 
 
 @app.command(usage="docmill review assign [OPTIONS] ITEM [NAME | --nobody]")
@@ -349,9 +307,9 @@ def assign(
     with desk(organisation, name) as (review, me, installation):
         found = review.find_id(me, item)
         if nobody:
-            return _told(review.unassign(me, found, version=version), json=json)
+            return told(review.unassign(me, found, version=version), json=json)
         chosen = None if to is None else whom(installation, me, to)
-        return _told(review.assign(me, found, chosen, version=version), json=json)
+        return told(review.assign(me, found, chosen, version=version), json=json)
 
 
 @app.command

@@ -1,5 +1,6 @@
 """Review items as people read them."""
 
+import sys
 from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -118,6 +119,16 @@ def details(view: "ItemView") -> None:
     if broken:
         print()
         print_table(("CHECK", "FOUND"), [(each["name"], each["message"]) for each in broken], give_way=("FOUND",))
+
+
+def failing_shown(view: "ItemView") -> None:
+    """What still fails, on stderr: what a person fixed needs no look any more, and may be wrong all the same."""
+    fixed = {each.path.partition("[")[0] for each in view.fields if each.locked}
+    for check in view.checks:
+        if not check["passed"]:
+            locked = [name for name in check["fields"] if name in fixed]
+            told = f" Locked as they are: {', '.join(locked)}." if locked else ""
+            print(printable(f"note: {check['name']} fails: {check['message']}{told}"), file=sys.stderr)
 
 
 def _row(each: "FieldView") -> "tuple[str | Text, ...]":

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from docmill.cli.acting import me
 from docmill.cli.errors import WrongUse
 from docmill.cli.options import Json
 from docmill.cli.output import print_json_line
@@ -73,7 +74,7 @@ def _serve(host: str | None, port: int | None, *, workers: bool, verbose: bool, 
             else:
                 print(f"Docmill listens on {address}; token in {settings.home / FILE}", file=sys.stderr, flush=True)
 
-        application = create_app(installation, Doors(token, installation.door))
+        application = create_app(installation, Doors(token, installation.door, user=me()))
         with listening, _working(installation) if workers else nullcontext():
             server(application, on_ready=ready).run(sockets=[listening])
         if json:

@@ -36,11 +36,13 @@ def show(
     on this page is listed too. Prints the name of the PNG.
     """
     from docmill.cli.opening import opened
-    from docmill.outputs.files import put
+    from docmill.outputs.files import OutputUnwritable, put
     from docmill.services.showing import draw
 
     if output is not None and output.suffix.lower() != ".png":
         raise WrongUse(f"The picture is a PNG: name a file that ends in .png, such as {output.with_suffix('.png')}.")
+    if output is not None and not output.parent.is_dir():
+        raise OutputUnwritable(f"{output} cannot be written: there is no folder {output.parent}.", path=str(output))
     with opened() as installation:
         documents = installation.documents
         record = documents.get(documents.find_id(document))

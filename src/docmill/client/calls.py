@@ -149,9 +149,10 @@ class Client:
             Pause().wait(_LOOK)
         raise TookTooLong(f"Job {job_id} has not come to its end within {within:g} s. Its steps tell why.")
 
-    def reprocess(self, document_id: str) -> str:
-        """Process a document again; the id of its job."""
-        return str(self.call("POST", f"/documents/{document_id}/reprocess", {})["job_id"])
+    def reprocess(self, document_id: str, *, schema: str | None = None, model: str | None = None) -> str:
+        """Process a document again; the id of the job. By another schema or model that of another document."""
+        asked = {name: value for name, value in (("schema", schema), ("model", model)) if value is not None}
+        return str(self.call("POST", f"/documents/{document_id}/reprocess", asked)["job_id"])
 
     def item(self, item_id: str) -> ItemView:
         """A review item with its fields; also by the id of its document."""
@@ -169,9 +170,10 @@ class Client:
         """Give a field this value."""
         return self.edit(item, "correct", {"path": path, "value": value})
 
-    def approve(self, item: Item) -> Decision:
-        """Approve the values as they stand."""
-        return cast(Decision, self.call("POST", f"/review/items/{item['id']}/approve", headers=_seen(item)))
+    def approve(self, item: Item, *, anyway: bool = True) -> Decision:
+        """Approve the values as they stand; unless `anyway`, only if all checks hold."""
+        path = f"/review/items/{item['id']}/approve"
+        return cast(Decision, self.call("POST", path, {"anyway": anyway}, headers=_seen(item)))
 
     def reject(self, item: Item, reason: str) -> Decision:
         """Reject the document."""

@@ -112,6 +112,7 @@ class Decision(TypedDict):
 
     item: Item
     job_ids: list[str]
+    failing: list[dict[str, Any]]
 
 
 class Event(TypedDict):

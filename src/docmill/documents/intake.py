@@ -137,6 +137,27 @@ def shown_name(name: str) -> str:
     return stem[: _LONGEST_NAME - len(ending) - 2] + "…." + ending
 
 
+def absent(source: Source) -> FileMissing | None:
+    """Why there is nothing to take in: the path names nothing. Looked at before the work, it is no document."""
+    if source.path is None:
+        return None
+    try:
+        source.path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        what = "folder" if source.shown.endswith("/") else "file"
+        return FileMissing(f"There is no {what} {source.shown}. Check the path.")
+    except ValueError:
+        return _no_name()
+    except OSError:
+        # It may be there and not be ours to look at: whoever opens it says so.
+        return None
+    return None
+
+
+def _no_name() -> FileMissing:
+    return FileMissing("The path holds a NUL character; no file has such a name.")
+
+
 def take_in(source: Source, record: DocumentRecord, blobs: Blobs, limits: Limits) -> DocumentRecord:
     """The record of what the source holds, its bytes stored; or the same with the reason why not.
 
@@ -177,7 +198,7 @@ def _opened(path: Path) -> BinaryIO:
     except OSError as error:
         raise FileRefused(f"The file cannot be read: {error.strerror}. Check its permissions.") from None
     except ValueError:
-        raise FileMissing("The path holds a NUL character; no file has such a name.") from None
+        raise _no_name() from None
 
 
 def _attended(path: Path) -> BinaryIO:

@@ -60,5 +60,5 @@ def _line(words: list[PlacedWord], width: float, height: float) -> Line:
     for text, left, top, right, bottom, _ in words:
         if left < 0 or top < 0 or right > width or bottom > height:
             left, top, right, bottom = max(left, 0.0), max(top, 0.0), min(right, width), min(bottom, height)
-        found.append(Word(text=text, box=Box(left / width, top / height, right / width, bottom / height)))
+        found.append(Word(text, Box(left / width, top / height, right / width, bottom / height)))
     return Line(words=tuple(found))

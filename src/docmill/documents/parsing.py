@@ -118,7 +118,7 @@ def outline(path: str, limits: Limits) -> Outline:
     sha256 = hashlib.sha256(data).hexdigest()
     match kind:
         case Format.PDF:
-            return _outline_pdf(path, data, sha256, limits)
+            return _outline_pdf(data, sha256, limits)
         case Format.EPUB:
             from docmill.documents.epub import read_epub
 
@@ -135,12 +135,12 @@ def outline(path: str, limits: Limits) -> Outline:
             assert_never(kind)
 
 
-def _outline_pdf(path: str, data: bytes, sha256: str, limits: Limits) -> Outline:
+def _outline_pdf(data: bytes, sha256: str, limits: Limits) -> Outline:
     from docmill.documents import pdf
     from docmill.documents.pdf_attachments import find_invoice
 
     notes: list[str] = []
-    with pdf.opened(path, limits) as document:
+    with pdf.opened(data, limits) as document:
         carried = find_invoice(document, data, limits, notes)
         found = pdf.outline(document, limits)
     return Outline(

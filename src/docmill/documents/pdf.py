@@ -44,10 +44,10 @@ class PdfOutline:
 
 
 @contextmanager
-def opened(path: str, limits: Limits) -> Iterator[Any]:
-    """The document; with the empty password if it has one that everybody has."""
+def opened(file: str | bytes, limits: Limits) -> Iterator[Any]:
+    """The document at a path, or of bytes; with the empty password if it has one that everybody has."""
     try:
-        document = pdfium.PdfDocument(path)
+        document = pdfium.PdfDocument(file)
     except pdfium.PdfiumError as error:
         if raw.FPDF_GetLastError() == raw.FPDF_ERR_PASSWORD or "password" in str(error).lower():
             raise EncryptedPdf("The PDF is locked by a password. Save it without one and upload it again.") from None

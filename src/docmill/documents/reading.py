@@ -34,9 +34,8 @@ class TextSource(StrEnum):
     """Nothing is written there, or the format has no pages to look at."""
 
 
-@dataclass(frozen=True, slots=True)
-class Box:
-    """A place on a page; 0 to 1, from the top left."""
+class Box(NamedTuple):
+    """A place on a page; 0 to 1, from the top left. A tuple, as a word: a document has thousands."""
 
     left: float
     top: float
@@ -70,14 +69,15 @@ class Box:
         return Box(left, top, right, bottom)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Word:
+class Word(NamedTuple):
     """A run of characters without a space."""
 
     text: str
     box: Box
     score: float | None = None
     """How sure the OCR is of the characters; None for embedded text. Says little about which value is meant."""
+    whole: bool = False
+    """Whether the OCR saw no place in it where a space might have been lost; false where nobody looked."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -244,12 +244,15 @@ def page_from_json(data: Mapping[str, object]) -> Page:
 
 
 def _word_as_json(word: Word) -> list[object]:
-    box = word.box
-    places = [round(value, _DIGITS) for value in (box.left, box.top, box.right, box.bottom)]
-    return [word.text, *places, *([] if word.score is None else [round(word.score, 4)])]
+    text, (left, top, right, bottom), score, whole = word
+    places = [text, round(left, _DIGITS), round(top, _DIGITS), round(right, _DIGITS), round(bottom, _DIGITS)]
+    if score is None:
+        return places
+    return [*places, round(score, 4), *([1] if whole else [])]
 
 
 def _word_from_json(data: list[object]) -> Word:
-    text, left, top, right, bottom, *score = data
+    text, left, top, right, bottom, *seen = data
     box = Box(float(left), float(top), float(right), float(bottom))  # type: ignore[arg-type]
-    return Word(text=str(text), box=box, score=float(score[0]) if score else None)  # type: ignore[arg-type]
+    score = float(seen[0]) if seen else None  # type: ignore[arg-type]
+    return Word(str(text), box, score, len(seen) > 1)

@@ -56,7 +56,7 @@ class Tilt(NamedTuple):
         y = self.cosine * middle_y + self.sine * middle_x
         wide, high, lean = box.width, box.height * self.tall, abs(self.sine)
         moved = self._box(x, y, wide * self.cosine + high * lean, high * self.cosine + wide * lean)
-        return Box(*(min(max(value, 0.0), 1.0) for value in (moved.left, moved.top, moved.right, moved.bottom)))
+        return Box(*(min(max(value, 0.0), 1.0) for value in moved))
 
     def _box(self, x: float, y: float, width: float, height: float) -> Box:
         return Box(
@@ -95,6 +95,6 @@ def straightened(reading: Reading) -> Reading:
 def _straight(page: Page) -> Page:
     tilt = Tilt.of(page)
     lines = tuple(
-        Line(words=tuple(replace(word, box=tilt.straight(word.box)) for word in line.words)) for line in page.lines
+        Line(words=tuple(word._replace(box=tilt.straight(word.box)) for word in line.words)) for line in page.lines
     )
     return replace(page, lines=lines, skew=0.0)

@@ -28,10 +28,12 @@ _HTML_STARTS = ("<!doctype html", "<html", "<head", "<body", "<script")
 
 _ZIP = b"PK\x03\x04"
 _CONTAINER = b"META-INF/container.xml"
+_ENTRY = rb"PK(?:\x03\x04.{26}|\x01\x02.{42})"
+"""The header of an entry, in its place or in the list at the end; its name follows."""
 _HEAD = 1 << 16
 _ARCHIVES = (_ZIP, b"PK\x05\x06", b"PK\x07\x08", b"\x1f\x8b", b"7z\xbc\xaf", b"Rar!")
 _WHAT_IT_IS: tuple[tuple[bytes, str], ...] = (
-    (b"PK\x03\x04", "a zip archive that is not an EPUB"),
+    (_ZIP, "a zip archive that is not an EPUB"),
     (b"PK\x05\x06", "an empty zip archive"),
     (b"PK\x07\x08", "a zip archive in parts"),
     (b"\xd0\xcf\x11\xe0", "an old Office document"),
@@ -45,6 +47,16 @@ _WHAT_IT_IS: tuple[tuple[bytes, str], ...] = (
 )
 
 SUPPORTED = "PDF, PNG, JPEG, WebP, GIF, TIFF, BMP, EPUB and e-invoice XML (UBL, CII)"
+
+
+_OFFICE: tuple[tuple[bytes, str], ...] = (
+    (b"word/", "a Word document"),
+    (b"xl/", "an Excel workbook"),
+    (b"ppt/", "a PowerPoint presentation"),
+    (b"application/vnd.oasis.opendocument.text", "an OpenDocument text"),
+    (b"application/vnd.oasis.opendocument.spreadsheet", "an OpenDocument spreadsheet"),
+)
+"""By the names of entries, which stand uncompressed in the archive, or by the first entry of an OpenDocument."""
 
 
 def sniff(data: bytes) -> Format:
@@ -66,7 +78,7 @@ def sniff(data: bytes) -> Format:
         return Format.PDF
     if _is_xml(data):
         return Format.XML
-    raise UnsupportedFile(f"This is {_described(data)}. Docmill reads {SUPPORTED}; convert the file to one of them.")
+    raise _unsupported(data)
 
 
 def sniff_file(file: Path) -> Format:
@@ -83,7 +95,29 @@ def sniff_file(file: Path) -> Format:
             while more := stream.read(_HEAD):
                 if _CONTAINER in (kept := kept[-len(_CONTAINER) :] + more):
                     return Format.EPUB
-            raise
+            # Of a large one the names that tell are in the list at its end.
+            raise _unsupported(head + kept) from None
+
+
+def _unsupported(data: bytes) -> UnsupportedFile:
+    if office := _office(data):
+        return UnsupportedFile(f"This is {office}. Docmill reads {SUPPORTED}; save it as PDF.")
+    remedy = "unpack it first" if data.startswith(_ARCHIVES) else "convert the file to one of them"
+    return UnsupportedFile(f"This is {_described(data)}. Docmill reads {SUPPORTED}; {remedy}.")
+
+
+def _office(data: bytes) -> str | None:
+    """Which kind of Office document a zip archive is. Names of entries follow their headers; text that is merely stored
+    in some archive is no such name."""
+    if not data.startswith(_ZIP):
+        return None
+    for name, what in _OFFICE:
+        if name.startswith(b"application/"):
+            if data[30:38] == b"mimetype" and data[38:].startswith(name):
+                return what
+        elif re.search(_ENTRY + re.escape(name), data, re.DOTALL):
+            return what
+    return None
 
 
 def _is_bmp(data: bytes) -> bool:

@@ -28,9 +28,13 @@ from docmill.model.errors import DocmillError, PermanentError, RetryableError
 
 _HEADER = struct.Struct("<Q")
 _MAX_MESSAGE = 1 << 31
-_GC_THRESHOLD = (50_000, 20, 20)
+_GC_THRESHOLD = (200_000, 20, 20)
 """In a child: a document makes tens of thousands of small records that live as long as its task. To walk them after
-every 700, as is the default, takes a sixth of the time; memory is limited all the same."""
+every 700, as is the default, takes a sixth of the time. So they are looked through between tasks, when hardly any is
+left, and before that only in what makes very many; memory is limited all the same."""
+_LEFT, _YOUNG = 10_000, 1
+"""Records that tasks left, from which on they are looked through; and up to which generation: what is older outlived
+that once."""
 
 
 class ChildDied(RetryableError):
@@ -229,6 +233,13 @@ class Children:
             self._idle.get().close()
         self._watchdog.close()
 
+    def abandon(self) -> None:
+        """Kill those at work and wait for nobody: for a process that ends at once, from within a signal handler too, so
+        without the lock, which whoever was interrupted may hold. The idle ones end as their pipes close."""
+        self._closed = True
+        for child in tuple(self._busy):
+            child.kill()
+
 
 def _task(function: Callable[..., Any], arguments: tuple[object, ...]) -> bytes:
     if "<locals>" in function.__qualname__ or function.__name__ == "<lambda>":
@@ -284,6 +295,8 @@ def _serve() -> None:
     while (message := read_message(tasks)) is not None:
         _allow_cpu(cpu)
         write_message(answers, _answer(message))
+        if gc.get_count()[0] > _LEFT:
+            gc.collect(_YOUNG)
 
 
 @contextlib.contextmanager

@@ -145,7 +145,7 @@ def _cut(page: Page) -> Iterator[Line]:
         part: list[Word] = []
         size = 0
         for word in line.words:
-            fit = word if len(word.text) <= WORD_LETTERS else replace(word, text=word.text[:WORD_LETTERS])
+            fit = word if len(word.text) <= WORD_LETTERS else word._replace(text=word.text[:WORD_LETTERS])
             if part and (len(part) == LINE_WORDS or size + len(fit.text) > LINE_LETTERS):
                 yield Line(words=tuple(part))
                 part, size = [], 0

@@ -11,7 +11,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from docmill.documents.reading import Reading
+from docmill.documents.reading import Format, Reading, TextSource
 from docmill.documents.skew import straightened
 from docmill.extraction import models as stored
 from docmill.extraction.askew import as_it_lies
@@ -26,6 +26,7 @@ from docmill.extraction.overrides import apply_overrides
 from docmill.extraction.result import Check, Extraction, Reader
 from docmill.extraction.schema import FieldSchema, chosen_schema
 from docmill.extraction.several_documents import marked, several_documents
+from docmill.model.documents import NothingRead
 
 _PAID = (DocumentType.INVOICE, DocumentType.CREDIT_NOTE, DocumentType.RECEIPT)
 """Documents that the learned readers know."""
@@ -35,8 +36,9 @@ _SURELY_OTHER = 0.8
 """Confidence from which on a letter, or a document of no named type, is one, whatever a reader would find in it."""
 _NOTES = 20
 """About the file that are told with its fields: damage may be noted for every page."""
-NOTHING = "It is none of the types that are known, so nothing was extracted. Name a schema to read it all the same."
-NO_SCHEMA = "No schema that is known suits it, so nothing was extracted. Name a schema to read it all the same."
+_PICTURES = frozenset({Format.JPEG, Format.PNG, Format.WEBP, Format.GIF, Format.BMP, Format.TIFF})
+_FEW = 40
+"""Letters and digits that a photograph has at least of which anything can be told."""
 Options = Mapping[str, Any]
 """Plain data, so that it can be sent to a child: `models`, the folder of learned sets; `schemas`, folders in which
 schemas are looked for first; `schema_set`, the file with those that were kept with the job; `tolerance`, of rules that
@@ -60,10 +62,10 @@ def extract(
     kind, chosen = recognise(reading, schema, options, models=models)
     surely_other = kind.type in _UNPAID and kind.confidence >= _SURELY_OTHER
     if schema is None and (surely_other or reading.declared is not None):
-        return _told(_nothing(kind), reading)
+        return _told(_nothing(kind, reading), reading)
     found = _told(read(reading, chosen, models), reading)
     if schema is None and _too_little(kind, found, chosen):
-        return _told(_nothing(kind), reading)
+        return _told(_nothing(kind, reading), reading)
     if found.reader is not Reader.EINVOICE:
         told = _settled(kind, chosen, asked=schema is not None)
         found = replace(found, document_type=told.type.value, type_confidence=told.confidence)
@@ -127,7 +129,7 @@ def _too_little(kind: Classified, found: Extraction, schema: FieldSchema) -> boo
     return kind.type in _UNPAID or not (kind.titled or found.rows.get("line_items"))
 
 
-def _nothing(kind: Classified) -> Extraction:
+def _nothing(kind: Classified, reading: Reading) -> Extraction:
     # A letter or a quote is what its title says; an invoice without an invoice's fields is none.
     taken = DocumentType.OTHER if kind.type in (DocumentType.INVOICE, DocumentType.RECEIPT) else kind.type
     return Extraction(
@@ -136,8 +138,20 @@ def _nothing(kind: Classified) -> Extraction:
         reader=Reader.LOCAL,
         document_type=taken.value,
         type_confidence=kind.confidence if taken is kind.type else 1 - kind.confidence,
-        notes=(NOTHING if taken is DocumentType.OTHER else NO_SCHEMA,),
+        notes=(_why_nothing(taken, reading).value,),
     )
+
+
+def _why_nothing(taken: DocumentType, reading: Reading) -> NothingRead:
+    """What a person can do about it differs: to name a schema does not help with a page on which nothing is seen."""
+    if taken is not DocumentType.OTHER:
+        return NothingRead.NO_SCHEMA
+    if reading.pages and not any(page.lines for page in reading.pages):
+        # Nobody photographs an empty page; what is blurred enough looks like one.
+        return NothingRead.HARDLY if reading.format in _PICTURES else NothingRead.EMPTY
+    seen = sum(char.isalnum() for page in reading.pages for char in page.text)
+    photographed = any(page.source is TextSource.OCR for page in reading.pages)
+    return NothingRead.HARDLY if photographed and seen < _FEW * len(reading.pages) else NothingRead.UNKNOWN
 
 
 def recognise(

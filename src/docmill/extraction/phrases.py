@@ -30,28 +30,33 @@ _CASES = str.maketrans("İıſ", "iis")
 class Phrases:
     """Phrases to look for; with `any_case`, which takes patterns in small letters, whatever their case.
 
-    With `heads`, what begins like one of them is found too: of a phrase with much behind the group that it begins with,
-    only that group is looked for. Cheaper to make, and enough to pass over most texts that hold none.
+    Of a phrase with much behind the group that it begins with, only that group is looked for at first: cheaper to make,
+    and enough to pass over most texts that hold none. With `heads` that is all: what begins like a phrase is found too.
     """
 
     def __init__(self, pattern: str, *, any_case: bool = False, heads: bool = False) -> None:
-        opening, inside, others = _sorted(pattern, heads=heads)
+        found = _by_letter(pattern, heads=True)
         self.pattern = pattern
         self._any_case = any_case
-        self._opening = re.compile("|".join(opening)) if opening else None
-        self._searched = tuple(re.compile(some) for some in (inside, "|".join(others)) if some)
+        self._doubted = bool(found.cut) and not heads
+        self._opening = re.compile("|".join(found.opening)) if found.opening else None
+        self._searched = tuple(re.compile(some) for some in (found.inside, "|".join(found.others)) if some)
 
     def within(self, text: str) -> bool:
         """Whether the text holds any of them."""
         if self._any_case:
             text = (text if text.isascii() else text.translate(_CASES)).lower()
         if self._opening is not None and self._opening.match(text):
-            return True
+            return self._surely(text)
         # Mostly one, so no generator is made for it.
-        for searched in self._searched:  # noqa: SIM110
+        for searched in self._searched:
             if searched.search(text):
-                return True
+                return self._surely(text)
         return False
+
+    def _surely(self, text: str) -> bool:
+        """Whether a text that holds the beginning of one holds a whole one."""
+        return not self._doubted or self._written.search(text) is not None
 
     def letters(self, text: str) -> int:
         """How many letters of the text they fill."""
@@ -64,26 +69,26 @@ class Phrases:
 
 def by_letter(pattern: str) -> re.Pattern[str]:
     """A pattern whose alternatives all begin with a letter, sorted by it: it finds the same at the same places."""
-    opening, inside, others = _sorted(pattern)
-    if opening or others:
-        raise ValueError(f"not all alternatives begin with a letter: {[*opening, *others]}")
-    return re.compile(inside)
-
-
-def _sorted(pattern: str, *, heads: bool = False) -> tuple[list[str], str, list[str]]:
-    """Phrases that begin the text, one pattern for those that begin with a letter, and the rest."""
-    found = _by_letter(pattern, heads)
-    inside = "|".join(f"{letter}{_either(some)}" for letter, some in found.rests.items())
-    return found.opening, inside, found.others
+    found = _by_letter(pattern, heads=False)
+    if found.opening or found.others:
+        raise ValueError(f"not all alternatives begin with a letter: {[*found.opening, *found.others]}")
+    return re.compile(found.inside)
 
 
 @dataclass(frozen=True, slots=True)
 class _Sorted:
-    """The phrases of a pattern: by the letter they begin with, what follows it; those that begin the text; others."""
+    """The phrases of a pattern: by the letter they begin with, what follows it; those that begin the text; others; and
+    what was cut off behind the beginnings of some."""
 
     rests: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     opening: list[str] = field(default_factory=list)
     others: list[str] = field(default_factory=list)
+    cut: list[str] = field(default_factory=list)
+
+    @property
+    def inside(self) -> str:
+        """One pattern for all that begin with a letter."""
+        return "|".join(f"{letter}{_either(some)}" for letter, some in self.rests.items())
 
     def add(self, phrase: str) -> None:
         first = _FIRST.match(phrase)
@@ -106,7 +111,8 @@ class _Sorted:
             self.add(before + one + rest)
 
 
-def _by_letter(pattern: str, heads: bool) -> _Sorted:
+def _by_letter(pattern: str, *, heads: bool) -> _Sorted:
+    """The phrases of a pattern, with `heads` without what is long behind a group that they begin with."""
     found = _Sorted()
     for phrase in _alternatives(pattern):
         _sort(phrase, found, heads)
@@ -125,7 +131,9 @@ def _sort(phrase: str, found: _Sorted, heads: bool) -> None:
         return
     may_lack = rest[:1] == "?"
     rest = rest[may_lack:]
-    found.add_all(before, _by_letter(inside, heads), "" if heads and len(rest) > _LONG else rest)
+    begun, long = _by_letter(inside, heads=heads), heads and len(rest) > _LONG
+    found.cut.extend([*begun.cut, rest] if long else begun.cut)
+    found.add_all(before, begun, "" if long else rest)
     if may_lack:
         _sort(before + rest, found, heads)
 

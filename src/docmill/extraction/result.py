@@ -213,4 +213,5 @@ class Extraction:
 
 
 def _box_as_json(box: Box) -> list[float]:
-    return [round(value, 5) for value in (box.left, box.top, box.right, box.bottom)]
+    left, top, right, bottom = box
+    return [round(left, 5), round(top, 5), round(right, 5), round(bottom, 5)]

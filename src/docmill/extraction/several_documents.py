@@ -141,7 +141,7 @@ def _cropped(page: Page, lines: Sequence[Line]) -> Page:
             (box.left - left) / width, (box.top - top) / height, (box.right - left) / width, (box.bottom - top) / height
         )
 
-    moved = tuple(Line(words=tuple(replace(word, box=placed(word.box)) for word in line.words)) for line in lines)
+    moved = tuple(Line(words=tuple(word._replace(box=placed(word.box)) for word in line.words)) for line in lines)
     return replace(page, number=1, width=page.width * width, height=page.height * height, lines=moved)
 
 

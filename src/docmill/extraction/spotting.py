@@ -21,6 +21,7 @@ from docmill.extraction.values.identifiers import (
     find_phones,
     find_tax_ids,
     find_vat_ids,
+    iban_end,
 )
 from docmill.extraction.values.kinds import FieldType
 from docmill.extraction.values.texts import bare, clean
@@ -129,7 +130,8 @@ def _in_line(field: Field, index: int, line: PageLine, pages: Pages) -> Iterator
                 yield number.start, number.end, number.value, 1.0
             # Printed with a slip: worth showing beside a label, and its check will say what is wrong.
             for match in () if right else _IBAN_LIKE.finditer(text):
-                yield *match.span(), match[0].replace(" ", ""), 0.45
+                start, end = match.start(), iban_end(text, *match.span())
+                yield start, end, text[start:end].replace(" ", ""), 0.45
         case FieldType.BIC:
             for number in find_bics(text):
                 yield number.start, number.end, number.value, 0.6

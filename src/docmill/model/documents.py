@@ -20,6 +20,15 @@ class DocumentStatus(StrEnum):
         return self in FINISHED_DOCUMENTS
 
 
+class NothingRead(StrEnum):
+    """Why nothing was extracted from a document that is whole, as the note on it says."""
+
+    EMPTY = "Nothing is written on it, so nothing was extracted."
+    HARDLY = "Hardly anything can be read on it, so nothing was extracted. Photograph or scan it again."
+    UNKNOWN = "It is none of the types that are known, so nothing was extracted. Name a schema to read it all the same."
+    NO_SCHEMA = "No schema that is known suits it, so nothing was extracted. Name a schema to read it all the same."
+
+
 FINISHED_DOCUMENTS = frozenset({DocumentStatus.COMPLETED, DocumentStatus.FAILED, DocumentStatus.DUPLICATE})
 
 WITH_OUTPUTS = frozenset({DocumentStatus.COMPLETED, DocumentStatus.DUPLICATE})

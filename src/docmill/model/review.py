@@ -106,6 +106,12 @@ class RequiredMissing(Conflict):
     code = "required_missing"
 
 
+class ChecksFail(Conflict):
+    """Rules do not hold for the values as they stand, and whoever approves has not said that this is known."""
+
+    code = "checks_fail"
+
+
 class TableTooLong(Conflict):
     """More rows than are kept for review, so a correction would lose the others."""
 

@@ -15,6 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from docmill.extraction.classification import DocumentType
 from docmill.extraction.result import Extraction, Reader
 from docmill.extraction.schema import load_schema, shipped
 from docmill.model.documents import WITH_OUTPUTS, DocumentStatus
@@ -22,7 +23,7 @@ from docmill.model.errors import DocmillError
 from docmill.outputs.counting import REVIEW, SAME_AS, note_twins
 from docmill.outputs.duck import connect, named, quoted
 from docmill.outputs.files import put
-from docmill.outputs.layout import ADDED, FACTS, FIELDS, column_name, layout_of
+from docmill.outputs.layout import ADDED, FACTS, FIELDS, SIGNED_TOTAL, TOTAL, column_name, layout_of
 from docmill.outputs.parquet import Column, ColumnType, write_rows
 from docmill.outputs.places import OutputFormat, OutputSettings
 
@@ -57,6 +58,12 @@ _CURRENT = (
 )
 """Of the same bytes and schema, the result whose question was asked last, by itself or by a copy of it. A copy stands
 for a result that lies in another folder."""
+_AMOUNT = f"TRY_CAST({TOTAL} AS DECIMAL(18, 4))"
+"""A schema of one's own may have a total that is text, and then the column is."""
+_SIGNED_TOTAL = (
+    f"CASE WHEN document_type = {quoted(DocumentType.CREDIT_NOTE.value)} THEN -abs({_AMOUNT}) ELSE {_AMOUNT} END"
+)
+"""What adds up: some credit notes print what they give back with a minus, and some without."""
 
 
 def _nothing() -> Iterable[Mapping[str, object]]:
@@ -319,7 +326,8 @@ def _finish(connection: "DuckDBPyConnection", without: Sequence[Path], workshop:
     # A copy without an item of its own has that of its original.
     review = f"CASE WHEN mine.document_id IS NULL THEN original.{REVIEW} ELSE mine.{REVIEW} END AS {REVIEW}"
     everything = (
-        f"SELECT each.*, {review} FROM ({everything}) AS each LEFT JOIN reviewed AS mine ON mine.document_id = each.id "
+        f"SELECT each.*, {review}, {_SIGNED_TOTAL} AS {SIGNED_TOTAL} FROM ({everything}) AS each "
+        "LEFT JOIN reviewed AS mine ON mine.document_id = each.id "
         "LEFT JOIN reviewed AS original ON original.document_id = each.duplicate_of"
     )
     machine = [column.name for column in FACTS if column.name not in FIRST]

@@ -16,7 +16,7 @@ from docmill.model.errors import DocmillError
 from docmill.outputs.counting import COUNTED, REVIEW, SAME_AS, STANDS
 from docmill.outputs.duck import named, quoted, seal
 from docmill.outputs.gathering import DOCUMENTS, FIRST
-from docmill.outputs.layout import FACTS, FIELDS, layout_of
+from docmill.outputs.layout import FACTS, FIELDS, SIGNED_TOTAL, TOTAL, layout_of
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -112,7 +112,10 @@ def schema_columns(
 def export_columns(known: Iterable[str], wanted: Collection[str] | None = None) -> list[str]:
     """The columns in the order in which people want them: file, review, the fields (all, or those wanted), the rest."""
     facts = {column.name for column in FACTS} | set(FIRST)
-    mine = [name for name in known if name not in facts and (wanted is None or name in wanted) and name != FIELDS.name]
+    others = facts | {FIELDS.name, SIGNED_TOTAL}
+    mine = [name for name in known if name not in others and (wanted is None or name in wanted)]
+    if TOTAL in mine:
+        mine.insert(mine.index(TOTAL) + 1, SIGNED_TOTAL)
     return [*_HEAD, *mine, *(name for name in known if name in facts - {*_HEAD, *_OF_FAILURES})]
 
 

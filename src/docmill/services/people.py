@@ -63,29 +63,30 @@ class People(OrgService):
         with self._database.read() as connection:
             return _member(self._found(connection, who))
 
-    def check_reviewer(self, principal: Principal, who: str) -> None:
+    def hold_reviewer(self, principal: Principal, who: str, connection: Connection) -> None:
         """NotFound if nobody of this id may review: what is given to nobody waits for nobody, and is never seen again.
 
-        Whoever asks is somebody. Where there are no members people are known by whatever they are called.
+        Called in the transaction that gives it, before anything else is locked: until its commit they stay who they
+        are, and whoever leaves then is discharged of it. Whoever asks is somebody. Where there are no members people
+        are known by whatever they are called.
         """
         self._allow(principal, Permission.REVIEW_MANAGE)
-        with self._database.read() as connection:
-            anybody = select(memberships.c.user_id).where(memberships.c.org_id == self._org_id)
-            if who == principal.id or connection.execute(anybody.limit(1)).first() is None:
-                return
-            if is_id(who) and Permission.REVIEW_DECIDE in self._scopes(connection, who):
-                return
-        raise NotFound(
-            f"There is no member {who} who may review; `GET /members` has their ids.", field="to", member=who
-        )
+        anybody = select(memberships.c.user_id).where(memberships.c.org_id == self._org_id)
+        if who == principal.id or connection.execute(anybody.limit(1)).first() is None:
+            return
+        if not is_id(who) or Permission.REVIEW_DECIDE not in self._scopes(connection, who):
+            raise NotFound(
+                f"There is no member {who} who may review; `GET /members` has their ids.", field="to", member=who
+            )
 
     def _scopes(self, connection: Connection, who: str) -> frozenset[Permission]:
-        """What a member or a key may do at this moment; nothing, where there is neither."""
-        role = connection.execute(select(memberships.c.role).where(*self._mine(who))).scalar()
+        """What a member or a key may do, until the commit; nothing, where there is neither."""
+        member = select(memberships.c.role).where(*self._mine(who))
+        role = connection.execute(member.with_for_update(read=True)).scalar()
         if role is not None:
             return PERMISSIONS[Role(role)]
         mine = select(api_keys).where(api_keys.c.org_id == self._org_id, api_keys.c.id == who)
-        key = connection.execute(mine).one_or_none()
+        key = connection.execute(mine.with_for_update(read=True)).one_or_none()
         return frozenset() if key is None else scopes_of(key, database_now(connection))
 
     def invitations(self, principal: Principal) -> Sequence[Invitation]:

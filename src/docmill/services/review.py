@@ -1,6 +1,7 @@
 """Review as people use it: the queue, claims, assignment, fields, decisions, comments, SLAs.
 
-Fields are in `review_edits`, decisions in `review_decisions`, SLAs in `review_slas`, what is shown in `review_views`.
+Fields are in `review_edits`, decisions in `review_decisions`, SLAs in `review_slas`, who is given work in
+`review_roster`, what is shown in `review_views`.
 """
 
 from collections.abc import Callable, Sequence
@@ -9,16 +10,14 @@ from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Literal, TypeVar
 
-from sqlalchemy import Connection, delete, func, insert, select
+from sqlalchemy import Connection, func, insert, select
 
 from docmill.db.clock import database_now
-from docmill.db.conflicts import insert_into
-from docmill.db.tables import review_comments, review_items, reviewers
+from docmill.db.tables import review_comments, review_items
 from docmill.model.errors import InvalidInput, NotFound
 from docmill.model.ids import canonical_id, new_id
 from docmill.model.people import Permission, Principal
 from docmill.model.review import OPEN, AlreadyClaimed, ReviewStatus
-from docmill.people.audit import Deed
 from docmill.review.assignment import least_loaded
 from docmill.review.editing import lacking, rechecked
 from docmill.review.queue import (
@@ -33,9 +32,11 @@ from docmill.review.rows import fields_of
 from docmill.services.document_names import document_called
 from docmill.services.job_ids import prefix_bounds
 from docmill.services.names import names_of
+from docmill.services.review_base import Check, check_text, nobody_asks
 from docmill.services.review_chores import settle_one
 from docmill.services.review_decisions import Decided, Decisions
 from docmill.services.review_edits import FieldEdits
+from docmill.services.review_roster import Roster
 from docmill.services.review_slas import SlaSettings
 from docmill.services.review_views import (
     SUMMARIES,
@@ -67,7 +68,7 @@ MOST_COMMENT = 10_000
 _NAMED = 5
 
 
-class Review(FieldEdits, Decisions, SlaSettings):
+class Review(FieldEdits, Decisions, SlaSettings, Roster):
     """The review of one organisation. Each method takes whoever acts; time is the database's."""
 
     def list(
@@ -278,21 +279,38 @@ class Review(FieldEdits, Decisions, SlaSettings):
             return shown
 
     def assign(
-        self, principal: Principal, item_id: str, to: str | None = None, *, version: int | None = None
+        self,
+        principal: Principal,
+        item_id: str,
+        to: str | None = None,
+        *,
+        version: int | None = None,
+        check: Check = nobody_asks,
     ) -> ItemSummary:
-        """Give an item to somebody, or to the reviewer with the fewest. A claim of somebody else ends with it."""
+        """Give an item to somebody, or to the reviewer with the fewest. A claim of somebody else ends with it.
+
+        `check` may refuse whom it is given to, in the transaction that does.
+        """
         self._allow(principal, Permission.REVIEW_MANAGE)
         if to is not None:
-            _check_text(to, "name of a reviewer", 200, "to")
-        return self._assign(principal, item_id, to, version)
+            check_text(to, "name of a reviewer", 200, "to")
+        return self._assign(principal, item_id, to, version, check)
 
     def unassign(self, principal: Principal, item_id: str, *, version: int | None = None) -> ItemSummary:
         """Let whoever comes first take it."""
         self._allow(principal, Permission.REVIEW_MANAGE)
         return self._assign(principal, item_id, "", version)
 
-    def _assign(self, principal: Principal, item_id: str, to: str | None, version: int | None) -> ItemSummary:
+    def _assign(
+        self,
+        principal: Principal,
+        item_id: str,
+        to: str | None,
+        version: int | None,
+        check: Check = nobody_asks,
+    ) -> ItemSummary:
         with self._writing() as (connection, now):
+            check(connection)
             chosen = to
             if chosen is None:
                 chosen = least_loaded(connection, self._org_id)
@@ -313,7 +331,7 @@ class Review(FieldEdits, Decisions, SlaSettings):
     def comment(self, principal: Principal, item_id: str, body: str, *, path: str | None = None) -> Comment:
         """Say something about an item, or about one of its fields; at any time."""
         self._allow(principal, Permission.REVIEW_DECIDE)
-        _check_text(body, "comment", MOST_COMMENT, "body.body")
+        check_text(body, "comment", MOST_COMMENT, "body.body")
         with self._writing() as (connection, now):
             item = self._found(connection, item_id)
             if path is not None and path not in {row.path for row in fields_of(connection, item.id)}:
@@ -330,34 +348,6 @@ class Review(FieldEdits, Decisions, SlaSettings):
         with self._database.read() as connection:
             line = line_of(connection, self._found(connection, item_id).id)
             return [comment_of(row) for row in connection.execute(comments_query(line))]
-
-    def enroll(self, principal: Principal, reviewer: str) -> None:
-        """Somebody is given work from now on, by the least-loaded rule."""
-        self._allow(principal, Permission.REVIEW_MANAGE)
-        _check_text(reviewer, "name of a reviewer", 200, "name")
-        with self._writing() as (connection, now):
-            # Whoever is on the list stays where they are, also if somebody else puts them there at this moment.
-            enrolled = insert_into(connection, reviewers).values(org_id=self._org_id, reviewer=reviewer, turn=0)
-            if connection.execute(enrolled.on_conflict_do_nothing().returning(reviewers.c.reviewer)).first() is None:
-                return
-            deed = Deed("review.enroll", ("reviewer", reviewer), None, {})
-            self._recorder.record(connection, principal, [deed], now)
-
-    def withdraw(self, principal: Principal, reviewer: str) -> None:
-        """Somebody is given no more work; what they have stays theirs until it is reassigned."""
-        self._allow(principal, Permission.REVIEW_MANAGE)
-        mine = (reviewers.c.org_id == self._org_id, reviewers.c.reviewer == reviewer)
-        with self._writing() as (connection, now):
-            if connection.execute(delete(reviewers).where(*mine)).rowcount:
-                deed = Deed("review.withdraw", ("reviewer", reviewer), {}, None)
-                self._recorder.record(connection, principal, [deed], now)
-
-    def enrolled(self, principal: Principal) -> Sequence[str]:
-        """Who is given work."""
-        self._allow(principal, Permission.REVIEW_READ)
-        query = select(reviewers.c.reviewer).where(reviewers.c.org_id == self._org_id).order_by(reviewers.c.reviewer)
-        with self._database.read() as connection:
-            return [*connection.execute(query).scalars()]
 
     def _record_claim(
         self, connection: Connection, principal: Principal, item_id: str, now: datetime, until: datetime
@@ -377,8 +367,3 @@ class Review(FieldEdits, Decisions, SlaSettings):
         settle_one(self._database, self._org_id, now, self._recorder)
         with begun() as connection:
             return work(connection, now)
-
-
-def _check_text(text: str, what: str, most: int, field: str) -> None:
-    if not text.strip() or len(text) > most or "\0" in text:
-        raise InvalidInput(f"A {what} has 1 to {most:,} characters.", field=field)

@@ -13,7 +13,7 @@ from docmill.db.database import Database
 from docmill.db.tables import documents, review_items
 from docmill.engine.bell import Bell
 from docmill.engine.store_pool import StorePool
-from docmill.model.errors import NotFound
+from docmill.model.errors import InvalidInput, NotFound
 from docmill.model.ids import DEFAULT_ORG, canonical_id
 from docmill.model.people import Principal
 from docmill.model.review import AlreadyDecided, NotYours, ReviewStatus, Superseded, VersionConflict
@@ -29,6 +29,12 @@ if TYPE_CHECKING:
     from docmill.extraction.schema import FieldSchema
 
 CLAIM_FOR = timedelta(minutes=30)
+Check = Callable[[Connection], None]
+"""Looks at somebody in the transaction that gives them work, and may refuse."""
+
+
+def nobody_asks(connection: Connection) -> None:
+    """For whoever gives work to people of any name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +99,16 @@ class ReviewBase(OrgService):
         original = connection.execute(query).scalar()
         row: Row[Any] | None = None if original is None else connection.execute(_latest_of(mine, original)).first()
         return row
+
+    def _warm(self, item_id: str) -> None:
+        """Fetch what is stored outside the database before a transaction is open, which would hold others up."""
+        with self._database.read() as connection:
+            item = self._found(connection, item_id)
+        self._extraction_of(item)
+
+    def _extraction_of(self, item: Row[Any]) -> "tuple[Extraction | None, FieldSchema | None]":
+        extraction = self._reading.extraction(item.extraction_key)
+        return extraction, self._reading.schema(item.schema_name, item.options.get("schema_file"))
 
     def _hold(self, connection: Connection, item_id: str, version: int | None) -> Row[Any]:
         """The item, locked after its document: the order in which the processing of documents locks them too."""
@@ -185,3 +201,9 @@ class ReviewBase(OrgService):
 
 def _latest_of(query: Any, document_id: str) -> Any:
     return query.where(review_items.c.document_id == document_id).order_by(review_items.c.round.desc()).limit(1)
+
+
+def check_text(text: str, what: str, most: int, field: str) -> None:
+    """InvalidInput if a person has said nothing, or too much, or what no database stores."""
+    if not text.strip() or len(text) > most or "\0" in text:
+        raise InvalidInput(f"A {what} has 1 to {most:,} characters.", field=field)

@@ -1,6 +1,6 @@
 """The end of a review: approved, corrected or rejected, with the job that writes the outputs in the same commit."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,8 +14,9 @@ from docmill.engine.store_pool import StorePool
 from docmill.model.errors import InvalidInput
 from docmill.model.ids import derived_id
 from docmill.model.people import Permission, Principal
-from docmill.model.review import CHANGED, RequiredMissing, ReviewStatus
-from docmill.review.editing import lacking
+from docmill.model.review import CHANGED, ChecksFail, RequiredMissing, ReviewStatus
+from docmill.review.editing import lacking, rechecked
+from docmill.review.fields import FieldRow
 from docmill.review.queue import NOBODY
 from docmill.review.rows import fields_of
 from docmill.services.review_base import ReviewBase
@@ -32,6 +33,8 @@ class Decided:
 
     item: ItemSummary
     job_ids: Sequence[str]
+    failing: Sequence[Mapping[str, Any]] = ()
+    """Rules of the schema that do not hold for what was approved, as `ItemView.checks` has them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,17 +44,21 @@ class _Wish:
     version: int | None
     reason: str | None
     template_id: str
+    anyway: bool
 
 
 class Decisions(ReviewBase):
     """Items that somebody has claimed come to their end."""
 
-    def approve(self, principal: Principal, item_id: str, *, version: int | None = None) -> Decided:
+    def approve(
+        self, principal: Principal, item_id: str, *, version: int | None = None, anyway: bool = True
+    ) -> Decided:
         """Approve the values as they stand: `corrected` if a person changed any of them.
 
         RequiredMissing names the fields without which it cannot be. Duplicates that point at this item get its values.
+        The answer tells the rules that do not hold; unless `anyway`, ChecksFail does, and nothing is decided.
         """
-        return self._decide(principal, item_id, version, None)
+        return self._decide(principal, item_id, version, None, anyway=anyway)
 
     def reject(self, principal: Principal, item_id: str, reason: str, *, version: int | None = None) -> Decided:
         """Reject the document, with a reason."""
@@ -65,21 +72,39 @@ class Decisions(ReviewBase):
         if self._stores is not None:
             self._stores.close()
 
-    def _decide(self, principal: Principal, item_id: str, version: int | None, reason: str | None) -> Decided:
+    def _decide(
+        self, principal: Principal, item_id: str, version: int | None, reason: str | None, *, anyway: bool = True
+    ) -> Decided:
         self._allow(principal, Permission.REVIEW_DECIDE)
         if self._stores is None:
             self._stores = StorePool(self._database, PlanSource())
         with self._database.read() as connection:
             item = str(self._found(connection, item_id).id)
-        template = self._outputs_template()
-        wish = _Wish(principal=principal, item_id=item, version=version, reason=reason, template_id=template)
+        if reason is None:
+            self._warm(item)
+        wish = _Wish(
+            principal=principal,
+            item_id=item,
+            version=version,
+            reason=reason,
+            template_id=self._outputs_template(),
+            anyway=anyway,
+        )
         outcome, job_ids = self._stores.work(
             lambda store: self._transact(store, wish), again=lambda store: self._transact_again(store, wish)
         )
         if outcome is not None:
             self._bell.ring(outcome.left_ready)
         with self._database.read() as connection:
-            return Decided(item=self._summary(connection, item, database_now(connection), principal), job_ids=job_ids)
+            shown = self._summary(connection, item, database_now(connection), principal)
+            found, rows = self._found(connection, item), fields_of(connection, item)
+        failing = self._failing(found, rows) if reason is None else ()
+        return Decided(item=shown, job_ids=job_ids, failing=failing)
+
+    def _failing(self, item: Row[Any], rows: Sequence[FieldRow]) -> Sequence[Mapping[str, Any]]:
+        """The rules that do not hold for the values as they stand."""
+        _, checks = rechecked(rows, *self._extraction_of(item))
+        return [each for each in checks if not each["passed"]]
 
     def _transact_again(self, store: Store, wish: _Wish) -> tuple[Outcome | None, Sequence[str]]:
         """After an attempt whose commit may have been done although its answer was lost."""
@@ -117,6 +142,14 @@ class Decisions(ReviewBase):
                 f"Item {item.id} cannot be approved without {', '.join(missing)}. Add them, or reject it.",
                 id=item.id,
                 missing=missing,
+            )
+        failing = [] if wish.anyway else self._failing(item, rows)
+        if failing:
+            told = " ".join(f"{each['name']}: {each['message']}" for each in failing)
+            raise ChecksFail(
+                f"Item {item.id} has values that do not pass all checks. {told} Correct what is wrong.",
+                id=item.id,
+                failing=[each["name"] for each in failing],
             )
         changed = any(row.state in CHANGED for row in rows)
         return ReviewStatus.CORRECTED if changed else ReviewStatus.APPROVED

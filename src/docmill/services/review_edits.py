@@ -5,7 +5,7 @@ A value that a person decided is locked with the same commit in the document's r
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import Connection, Row, String, bindparam, delete, insert, select, update
 
@@ -22,10 +22,6 @@ from docmill.review.recording import ITEM
 from docmill.review.rows import Packed, fields_of, insert_fields
 from docmill.services.review_base import ReviewBase
 from docmill.services.review_views import FieldChange, ItemSummary, field_change, history_query, line_of
-
-if TYPE_CHECKING:
-    from docmill.extraction.result import Extraction
-    from docmill.extraction.schema import FieldSchema
 
 _WRITTEN = (
     *("value", "needs_review", "state", "locked", "proposed", "differs", "details", "changed_by", "changed_at"),
@@ -143,16 +139,6 @@ class FieldEdits(ReviewBase):
         to_review = sum(row.needs_review for row in after)
         self._write(connection, item, now, fields_total=len(after), fields_to_review=to_review, **self._renewed(now))
         return changes
-
-    def _warm(self, item_id: str) -> None:
-        """Fetch what is stored outside the database before a transaction is open, which would hold others up."""
-        with self._database.read() as connection:
-            item = self._found(connection, item_id)
-        self._extraction_of(item)
-
-    def _extraction_of(self, item: Row[Any]) -> "tuple[Extraction | None, FieldSchema | None]":
-        extraction = self._reading.extraction(item.extraction_key)
-        return extraction, self._reading.schema(item.schema_name, item.options.get("schema_file"))
 
     def _record_changes(
         self, connection: Connection, principal: Principal, item: Row[Any], changes: Sequence[Change], now: datetime

@@ -38,7 +38,7 @@ from docmill.services.documents import DOCUMENT, Documents
 from docmill.services.expiring import stay
 from docmill.services.following import wait
 from docmill.services.processing import Order
-from docmill.services.quota import keep_within
+from docmill.services.quota import Room
 
 SOURCE = "upload"
 
@@ -127,7 +127,7 @@ class Uploads(OrgService):
         self._stores = stores.standing_as(self._database)
         self._org_id = org_id
         self._limit = limit
-        self._quota = quota
+        self._room = Room(org_id, quota)
 
     def open(self) -> Incoming:
         """A place for the bytes of one document."""
@@ -197,7 +197,7 @@ class Uploads(OrgService):
         def work(store: Store) -> Outcome:
             with store.session.write() as connection:
                 insert_new(connection, [record])
-                keep_within(connection, self._org_id, self._quota)
+                self._room.check(connection)
                 # Whoever came with other bytes for this document at the same moment was first: the insert waited.
                 stored = select(documents.c.sha256).where(documents.c.id == record.id)
                 if connection.execute(stored).scalar() != record.sha256:

@@ -174,9 +174,20 @@ def load_settings(**overrides: object) -> Settings:
         raise SettingsInvalid(
             f"The settings have a mistake: {error}. Lists and mappings are written as JSON."
         ) from error
+    except yaml.MarkedYAMLError as error:
+        raise SettingsInvalid(f"The settings file {file} is no YAML: {_pointed_at(error)}") from error
     except (yaml.YAMLError, OSError, ValueError, TypeError) as error:
         reason = " ".join(str(error).split()).removesuffix(".")
         raise SettingsInvalid(f"The settings file {file} cannot be read as a YAML mapping: {reason}.") from error
+
+
+def _pointed_at(error: yaml.MarkedYAMLError) -> str:
+    """What is wrong, where, and below it the line with a caret, which means nothing but on a line of its own."""
+    mark, what = error.problem_mark, error.problem or error.context or "it cannot be understood"
+    if mark is None:
+        return f"{what}."
+    line = (mark.get_snippet(indent=2) or "").rstrip()
+    return f"{what}, line {mark.line + 1}, column {mark.column + 1}." + (f"\n{line}" if line else "")
 
 
 def unknown_variables() -> list[str]:

@@ -6,10 +6,14 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Thread
+from types import FrameType
 
 from docmill.engine.worker import Worker
 
 log = logging.getLogger("docmill.worker")
+
+_PATIENCE = 3.0
+"""Seconds a drain waits before it says what for, and before it says so again."""
 
 
 def serve(worker: Worker, *, database: str, on_ready: Callable[[], None] = lambda: None) -> None:
@@ -69,25 +73,35 @@ class Alongside:
         """Begin to work."""
         self._thread.start()
 
-    def stop(self) -> None:
-        """Drain, and wait for the end."""
+    def stop(self, waiting: Callable[[int], None] = lambda busy: None) -> None:
+        """Drain, and wait for the end; `waiting` hears now and then how many steps are still at work."""
         self._worker.stop()
-        self._thread.join()
+        self._thread.join(_PATIENCE)
+        while self._thread.is_alive():
+            waiting(sum(use.busy for use in self._worker.use()))
+            self._thread.join(_PATIENCE)
 
 
 @contextmanager
-def alongside(worker: Worker) -> Iterator[Alongside]:
-    """Work while the block runs. SIGTERM ends the block as Ctrl-C does: what is running is finished or given back."""
+def alongside(worker: Worker, *, waiting: Callable[[int], None] = lambda busy: None) -> Iterator[Alongside]:
+    """Work while the block runs. SIGTERM ends the block as Ctrl-C does: what is running is finished or given back.
+
+    `waiting` is told how many steps a drain still waits for.
+    """
     running = Alongside(worker)
     before = signal.signal(signal.SIGTERM, _interrupt)
-    running.start()
     try:
+        running.start()
         yield running
     finally:
         signal.signal(signal.SIGTERM, before)
-        running.stop()
+        running.stop(waiting)
     running.check()
 
 
-def _interrupt(number: int, frame: object) -> None:
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    # Whoever handles Ctrl-C counts this as the first one.
+    handler = signal.getsignal(signal.SIGINT)
+    if callable(handler):
+        handler(number, frame)
     raise KeyboardInterrupt

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from docmill.cli.process_text import print_results
+from docmill.model.documents import NothingRead
 
 _COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
@@ -45,6 +46,7 @@ def document(file: str, **more: Any) -> dict[str, Any]:
         "error": None,
         "duplicate_of": None,
         "checks": [],
+        "notes": [],
         **more,
     }
 
@@ -127,6 +129,49 @@ def test_ids_take_no_room_from_values(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_copies_do_not_bury_what_went_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = printed(monkeypatch, 100, document("a.pdf", status="duplicate", duplicate_of="01a1"), document("b.pdf"))
     assert not [line for line in lines if line.startswith("- ")]
+
+
+def test_what_is_wrong_with_the_original_is_told_of_its_copy(monkeypatch: pytest.MonkeyPatch) -> None:
+    failed = {"name": "total_adds_up", "passed": False, "message": "subtotal + tax = 12.00, total = 13.00."}
+    copy = {"status": "duplicate", "duplicate_of": "01a1"}
+    lines = printed(monkeypatch, 100, document("a.pdf", checks=[failed], **copy), document("b.pdf", **copy))
+    assert [line for line in lines if line.startswith("- ")] == [
+        "- a.pdf: duplicate of 01a1: subtotal + tax = 12.00, total = 13.00."
+    ]
+
+
+def test_a_copy_is_told_with_what_it_is_a_copy_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    original = document("a.pdf")
+    copies = [
+        document("b.pdf", status="duplicate", duplicate_of=original["id"], id="01b"),
+        document("c.pdf", status="duplicate", duplicate_of="01a1f0", id="01c"),
+    ]
+    assert "Copies: b.pdf of a.pdf, c.pdf of 01a1f0." in printed(monkeypatch, 100, original, *copies)
+
+
+def test_what_is_said_of_several_files_is_said_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    error = {"code": "unsupported_file", "message": "This is plain text."}
+    failed = [document(name, status="failed", error=error) for name in ("a.txt", "b.txt")]
+    lines = printed(monkeypatch, 100, *failed, document("c.pdf"))
+    assert [line for line in lines if line.startswith("- ")] == [
+        "- a.txt, b.txt: unsupported_file: This is plain text."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "note", "said"),
+    [
+        ("other", NothingRead.UNKNOWN, "it is of no known type; --schema NAME reads it all the same"),
+        ("delivery_note", NothingRead.NO_SCHEMA, "there is no schema for papers of the type delivery note; --schema"),
+        ("other", NothingRead.EMPTY, "the page is empty"),
+        ("other", NothingRead.HARDLY, "hardly anything can be read on it; photograph or scan it again"),
+    ],
+)
+def test_why_nothing_was_extracted_is_told_with_what_helps(
+    monkeypatch: pytest.MonkeyPatch, kind: str, note: NothingRead, said: str
+) -> None:
+    one = document("a.pdf", schema=None, document_type=kind, fields={}, confidence=None, notes=[note.value])
+    assert f"- a.pdf: nothing extracted: {said}" in "\n".join(printed(monkeypatch, 200, one))
 
 
 def test_what_nothing_was_extracted_from_is_said_to_be_so(monkeypatch: pytest.MonkeyPatch) -> None:

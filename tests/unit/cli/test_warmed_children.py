@@ -1,4 +1,4 @@
-"""The children that `docmill process` starts early: ended with the command, but not under a worker that gives back."""
+"""The children that `docmill process` starts early: ended with the command, however it ends."""
 
 from dataclasses import dataclass
 
@@ -15,6 +15,9 @@ class _Children:
 
     def warm(self, function: object, count: int) -> None:
         """Nobody is started."""
+
+    def abandon(self) -> None:
+        """Nobody was started."""
 
     def close(self) -> None:
         """Noted."""
@@ -40,7 +43,7 @@ def test_they_end_with_a_command_that_fails(children: _Children) -> None:
     assert children.closed
 
 
-def test_an_interrupt_does_not_kill_them_under_the_worker(children: _Children) -> None:
+def test_they_end_with_a_command_that_is_interrupted(children: _Children) -> None:
     with pytest.raises(KeyboardInterrupt), _warmed(Settings(), ["a.pdf"]):
         raise KeyboardInterrupt
-    assert not children.closed
+    assert children.closed

@@ -34,6 +34,8 @@ def test_ocr_reads_lines_with_a_box_for_every_word(stored: Store, receipt: Image
     assert coffee.box.left * receipt.width == pytest.approx(40, abs=12)
     assert amount.score is not None
     assert 0.8 < amount.score <= 1
+    assert coffee.whole
+    assert beans.whole
 
 
 @pytest.mark.parametrize("degrees", [90, 180])

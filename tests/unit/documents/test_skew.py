@@ -1,5 +1,7 @@
 """Pages that lie askew: the slope is told by the pieces of text, and boxes move to the straight page and back."""
 
+from dataclasses import replace
+
 import pytest
 
 from docmill.documents.reading import Box, Line, Page, TextSource, Word, page_as_json, page_from_json
@@ -61,3 +63,10 @@ def test_a_box_beside_the_slope_of_its_page_keeps_some_height() -> None:
 @pytest.mark.parametrize("skew", [0.0, -2.75])
 def test_a_checkpoint_keeps_how_a_page_lies(skew: float) -> None:
     assert page_from_json(page_as_json(page(skew))) == page(skew)
+
+
+@pytest.mark.parametrize(("score", "whole"), [(None, False), (0.97, False), (0.97, True)])
+def test_a_checkpoint_keeps_what_the_ocr_thought_of_a_word(score: float | None, whole: bool) -> None:
+    word = Word(text="GREENTOWN", box=Box(0.1, 0.2, 0.3, 0.4), score=score, whole=whole)
+    seen = replace(page(0.0), lines=(Line(words=(word,)),))
+    assert page_from_json(page_as_json(seen)) == seen

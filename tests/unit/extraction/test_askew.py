@@ -29,7 +29,7 @@ def _tilted(page: Page, degrees: float) -> Page:
     lying = replace(page, skew=degrees)
     tilt = Tilt.of(lying)
     lines = tuple(
-        Line(words=tuple(replace(word, box=tilt.on_page(word.box)) for word in line.words)) for line in page.lines
+        Line(words=tuple(word._replace(box=tilt.on_page(word.box)) for word in line.words)) for line in page.lines
     )
     return replace(lying, lines=lines)
 

@@ -9,6 +9,7 @@ from docmill.extraction.classification import Classifier, DocumentType, classify
 from docmill.extraction.extracting import extract
 from docmill.extraction.result import Extraction
 from docmill.extraction.type_training import TypedDocument, fit_types
+from docmill.model.documents import NothingRead
 from docmill.testing.paper_readings import paper, papers
 
 
@@ -174,7 +175,7 @@ def test_what_only_has_the_words_of_an_invoice_is_none(monkeypatch: pytest.Monke
     monkeypatch.setattr(extracting, "classify", lambda *_: quote)
     found = extract(paper(["His Excellency", "a letter about 9.00 dollars"]))
     assert (found.schema, found.document_type, found.confidence) == ("", "quote", 0.0)
-    assert found.notes == (extracting.NO_SCHEMA,)
+    assert found.notes == (NothingRead.NO_SCHEMA.value,)
 
 
 def test_a_title_is_seen_where_there_is_one() -> None:
@@ -217,5 +218,5 @@ def test_what_announces_or_repeats_an_invoice_is_none_though_it_names_one(title:
 
 
 def _in_large_type(line: Line) -> Line:
-    words = [replace(word, box=replace(word.box, bottom=word.box.top + 2 * word.box.height)) for word in line.words]
+    words = [word._replace(box=word.box._replace(bottom=word.box.top + 2 * word.box.height)) for word in line.words]
     return Line(words=tuple(words))

@@ -57,6 +57,16 @@ def test_a_date_that_can_be_read_in_two_ways_gives_both() -> None:
     assert hinted.value == date(2018, 5, 3)
 
 
+@pytest.mark.parametrize("torn", ["03 Sep 20k", "03 Sep 20l7", "03/09/20l7", "3.9.19o"])
+def test_a_year_whose_last_digits_were_misread_is_no_year_of_two_digits(torn: str) -> None:
+    assert find_dates(torn) == []
+
+
+@pytest.mark.parametrize("glued", ["03/09/20 10:15", "03/09/20CASHIER 2", "3 Sep 20, noon"])
+def test_a_year_of_two_digits_may_be_glued_to_a_word(glued: str) -> None:
+    assert [found.value for found in find_dates(glued)] == [date(2020, 9, 3)]
+
+
 def test_points_are_not_american() -> None:
     (found,) = find_dates("05.03.2018")
     assert found.candidates == (date(2018, 3, 5),)

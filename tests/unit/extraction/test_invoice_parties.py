@@ -48,6 +48,24 @@ def columns(*, number: str = "", beneath: str = "", behind: str = "") -> Extract
     return read_invoice(typed_reading(COLUMNS.format(number=number, beneath=beneath) + SUMS + behind))
 
 
+CENTRED = """
+                   Bengkel Kereta Sin Wah
+                   {between}
+                  Lot 3312, Jalan Bercham,
+                     31400 Ipoh, Perak
+                     H/P: 016-551 8822
+
+                          INVOICE
+Invoice No  84423                      Date  28.07.2018
+"""
+
+
+@pytest.mark.parametrize("between", ["(Reg. No: IP0441728-K)", " (Co. No. 712345-K)", "       712345-K"])
+def test_an_address_may_stand_in_the_middle_and_beneath_the_number_of_a_register(between: str) -> None:
+    found = read_invoice(typed_reading(CENTRED.format(between=between) + SUMS))
+    assert value(found, "seller_address") == "Lot 3312, Jalan Bercham, 31400 Ipoh, Perak"
+
+
 def test_a_number_beneath_the_buyer_is_not_the_sellers() -> None:
     found = columns(
         number="VAT Number  DE355369209",
@@ -97,7 +115,7 @@ def closely_set(text: str) -> Reading:
     """In larger type, so that an empty line between two blocks is hardly more than the type is high."""
     (page,) = typed_reading(text).pages
     lines = [
-        Line(words=tuple(replace(word, box=replace(word.box, bottom=word.box.bottom + 0.0025)) for word in line.words))
+        Line(words=tuple(word._replace(box=word.box._replace(bottom=word.box.bottom + 0.0025)) for word in line.words))
         for line in page.lines
     ]
     return Reading(sha256="0" * 64, format=Format.PDF, pages=(replace(page, lines=tuple(lines)),))

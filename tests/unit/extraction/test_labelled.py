@@ -31,6 +31,8 @@ def found(schema_name: str, *lines: tuple[float, float, str]) -> dict[str, str]:
         ("Fällig am 04.06.2026", "due_date", "2026-06-04"),
         ("Date d'échéance : 04/06/2026", "due_date", "2026-06-04"),
         ("IBAN: DE89 3704 0044 0532 0130 00", "iban", "DE89370400440532013000"),
+        # Misprinted, as its check will say; what follows is no part of it all the same.
+        ("IBAN DE02 2175 0000 0012 3456 78 BIC NOLADE21NOS", "iban", "DE02217500000012345678"),
         ("BIC/SWIFT COBADEFFXXX", "bic", "COBADEFFXXX"),
         ("USt-IdNr.: DE123456789", "seller_tax_id", "DE123456789"),
         ("Steuernummer 201/113/40209", "seller_tax_id", "201/113/40209"),

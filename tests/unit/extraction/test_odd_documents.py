@@ -1,6 +1,7 @@
 """No document that can be read is one that extraction fails at, whatever stands on its pages."""
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -15,6 +16,7 @@ from docmill.extraction.result import Extraction
 from docmill.extraction.schema import load_schema
 from docmill.extraction.schema_text import parse_schema
 from docmill.extraction.tables import read_tables
+from docmill.model.documents import NothingRead
 
 INVOICE, RECEIPT = load_schema("invoice"), load_schema("receipt")
 OWN = parse_schema(
@@ -133,3 +135,16 @@ def test_the_same_invoice_a_hundred_times_is_read_as_it_is_once() -> None:
     for name in ("invoice_number", "order_number", "total"):
         assert often.fields[name].value == once.fields[name].value
     assert any("of 100 pages" in note for note in often.notes)
+
+
+@pytest.mark.parametrize(
+    ("reading", "why"),
+    [
+        (document(page(1)), NothingRead.EMPTY),
+        (replace(document(page(1)), format=Format.JPEG), NothingRead.HARDLY),
+        (document(replace(page(1, (0.1, 0.1, "rn|")), source=TextSource.OCR)), NothingRead.HARDLY),
+        (document(page(1, (0.1, 0.1, "All happy families are alike."))), NothingRead.UNKNOWN),
+    ],
+)
+def test_why_nothing_is_extracted_tells_an_empty_page_from_a_bad_photograph(reading: Reading, why: NothingRead) -> None:
+    assert extract(reading).notes == (why.value,)

@@ -14,6 +14,19 @@ _TEXTS = sorted({line.text for _, _, reading in papers() for _, line in reading.
 _VOCABULARY = [*AMOUNTS, *DATES, *NUMBERS]
 _ANY_CASE = ("STREET", "CONTACT")
 _PARTIES = ("ADDRESS", "DEPARTMENT", "GUEST", "NUMBERED", "OWNER", "REACHED", "REFERENCE", "REGISTERED", "TITLE")
+_LONG = "number|numero|nummer|nro|identification|reference|reference number|document|facture|rechnung"
+"""More than is written behind every letter that a group begins with."""
+_FORMS = (
+    "Huber OG",
+    "Konsum eG",
+    "wegen og",
+    "Öztürk Ltd. Şti. A.Ş.",
+    "ACME GMBH & CO. KG",
+    "Bt",
+    "BT",
+    "Sole s.r.l.",
+    "Ag.",
+)
 
 
 @pytest.mark.parametrize(
@@ -48,10 +61,20 @@ def test_words_about_parties_are_found_whatever_their_case(name: str) -> None:
         (r"\b#|n°", " #", False),
         (r"a?b|[cd]e", "de", True),
         (r"(?:x(?:y|z)|[|)]w)v", ")wv", True),
+        (rf"(?:invoice|bill) ?(?:{_LONG})", "invoice nummer", True),
+        (rf"(?:invoice|bill) ?(?:{_LONG})", "the invoice is paid", False),
+        (rf"x|(?:invoice|bill)? ?(?:{_LONG})", "nummer", True),
+        (rf"(?:^(?:to|from) ?(?:{_LONG})|y)z", "from zahl", False),
     ],
 )
 def test_what_stands_before_and_around_a_phrase_counts(pattern: str, text: str, found: bool) -> None:
     assert Phrases(pattern).within(text) is found is bool(re.search(pattern, text))
+
+
+def test_legal_forms_are_found_as_their_patterns_find_them() -> None:
+    for text in (*_TEXTS, *map(str.upper, _TEXTS), *_FORMS):
+        assert party_words.has_form(text) is bool(party_words.LEGAL.search(text)), text
+        assert party_words.ends_in_form(text) is bool(party_words.LEGAL_END.search(text)), text
 
 
 def test_the_letters_that_phrases_fill_are_counted() -> None:

@@ -43,6 +43,8 @@ RECEIPT = [
     "subtotal",
     "tax",
     "rounding",
+    "service_charge",
+    "tip",
     "receipt_number",
     "tax_id",
     "payment_method",
@@ -79,6 +81,16 @@ def faults(text: str) -> list[tuple[str, str]]:
     with pytest.raises(SchemaInvalid) as caught:
         parse_schema(text)
     return [(fault.path, fault.code) for fault in caught.value.faults]
+
+
+def test_what_is_mostly_right_on_every_receipt_makes_no_receipt_wait_for_a_look() -> None:
+    fields = load_schema("receipt").fields
+    # By sight 27 of 28 and 31 of 33 are right, of which these confidences say 0.75 and 0.74.
+    assert {name: fields[name].threshold for name in ("time", "payment_method", "total")} == {
+        "time": 0.7,
+        "payment_method": 0.7,
+        "total": 0.8,
+    }
 
 
 def test_the_shipped_schemas_have_the_fields_that_others_rely_on() -> None:

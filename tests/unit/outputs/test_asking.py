@@ -12,7 +12,7 @@ import pytest
 from docmill.extraction.result import Extraction, Reader
 from docmill.model.ids import DEFAULT_ORG
 from docmill.outputs import gathering
-from docmill.outputs.exporting import Choice, Export
+from docmill.outputs.exporting import Choice, Export, ExportFormat
 from docmill.outputs.gathering import Known, NothingYet, OutputDamaged, gather
 from docmill.outputs.places import OutputSettings
 from docmill.outputs.querying import Outputs, QueryInvalid
@@ -276,3 +276,45 @@ def test_what_nobody_owes_is_not_added_up(settings: OutputSettings, kind: str) -
         assert one(outputs, "SELECT count(*) FROM invoices WHERE id = 'q1'") == 1
     exported = Export(gather(settings, None), Choice(schema="invoice"))
     assert (exported.count(), exported.left_out()) == (1, 2)
+
+
+def test_what_is_given_back_is_taken_off_sums_whichever_sign_was_printed(tmp_path: Path) -> None:
+    settings = OutputSettings(root=tmp_path)
+    # An invoice that is cancelled by one with a minus says what it says, and one without a total says nothing.
+    printed = (
+        ("i1", "invoice", "100.00"),
+        ("c1", "credit_note", "30.00"),
+        ("c2", "credit_note", "-20.00"),
+        ("i2", "invoice", "-10.00"),
+        ("i3", "invoice", ""),
+    )
+    for name, kind, total in printed:
+        read = replace(extraction(), document_type=kind, fields={"total": found(total)} if total else {})
+        row = {"amount": found(total or "5.00")}
+        write(replace(read, rows={"line_items": [row]}), Facts(id=name, sha256=name), settings, CAME_IN)
+    with Outputs(settings) as outputs:
+        assert one(outputs, "SELECT sum(signed_total) FROM invoices") == "40.00"
+        assert outputs.ask(
+            "SELECT id, total, signed_total FROM documents WHERE id IN ('c1', 'c2') ORDER BY id"
+        ).rows == (
+            ("c1", "30.00", "-30.00"),
+            ("c2", "-20.00", "-20.00"),
+        )
+        assert one(outputs, "SELECT signed_total FROM invoices WHERE id = 'i3'") is None
+        lines = "SELECT sum(amount * sign(total * signed_total)) FROM line_items JOIN invoices ON id = document_id"
+        assert one(outputs, lines) == "40.00"
+    for choice in (Choice(), Choice(schema="invoice")):
+        head = next(iter(Export(gather(settings, None), choice).text(ExportFormat.CSV))).splitlines()[0].split(",")
+        assert head.index("signed_total") == head.index("total") + 1
+
+
+def test_a_total_that_is_no_amount_has_no_sign(tmp_path: Path) -> None:
+    settings = OutputSettings(root=tmp_path)
+    own = replace(
+        extraction(), schema="parcel", rows={}, fields={"total": found("two boxes"), "signed_total": found("x")}
+    )
+    write(own, Facts(id="p1"), settings, CAME_IN)
+    with Outputs(settings) as outputs:
+        assert outputs.ask("SELECT total, signed_total, field_signed_total FROM parcels").rows == (
+            ("two boxes", None, "x"),
+        )

@@ -14,7 +14,7 @@ from docmill.api.addresses import absolute
 from docmill.api.creating import Creating
 from docmill.api.multipart import read_form
 from docmill.api.places import uploading
-from docmill.api.shapes import Cursor, Id, Limit, Page, Wire, page_of
+from docmill.api.shapes import Cursor, Id, Limit, Page, Text, Wire, page_of
 from docmill.documents.faults import NoSuchPage
 from docmill.documents.pictures import page_png
 from docmill.documents.records import DocumentRecord
@@ -24,6 +24,7 @@ from docmill.model.ids import derived_id
 from docmill.model.people import Permission
 from docmill.services.documents import original_gone
 from docmill.services.jobs import Retry
+from docmill.services.reprocessing import another, is_answered_by
 
 routes = APIRouter(prefix="/documents", tags=["documents"], route_class=Guarded)
 
@@ -60,6 +61,10 @@ _UPLOAD: dict[str, Any] = {
         },
     }
 }
+
+
+Named = Annotated[Text, Field(min_length=1, max_length=200)]
+"""A schema or a model, by its name."""
 
 
 class Fault(BaseModel):
@@ -146,6 +151,14 @@ class PageWords(BaseModel):
     lines: list[list[WordBox]]
 
 
+class SectionText(BaseModel):
+    """A piece of a document that flows, such as a chapter of a book."""
+
+    number: Annotated[int, Field(description="From 1, in the order of the book.")]
+    title: str | None
+    text: str
+
+
 class Link(BaseModel):
     """A link that opens one file for a while."""
 
@@ -157,10 +170,15 @@ class Reprocess(Wire):
     """How to process a document again."""
 
     keep_checkpoints: bool = True
+    # `schema` itself is a method of every model.
+    form_schema: Annotated[
+        Named | None, Field(alias="schema", description="Read it by this schema, by name: another document answers.")
+    ] = None
+    model: Annotated[Named | None, Field(description="Ask this model too: another document answers.")] = None
 
 
 class Reprocessed(BaseModel):
-    """The job that runs again."""
+    """The job that runs, and its document: another one if something else was asked for."""
 
     document_id: str
     job_id: str
@@ -190,14 +208,20 @@ async def upload(request: Request, call: Acting, creating: Creating) -> Response
 @routes.get("")
 @allowed(Permission.DOCUMENTS_READ)
 def list_documents(
-    call: Acting, status: DocumentStatus | None = None, cursor: Cursor = None, limit: Limit = 50
+    call: Acting,
+    status: DocumentStatus | None = None,
+    duplicates: Annotated[bool, Query(description="Also copies of others.")] = True,
+    cursor: Cursor = None,
+    limit: Limit = 50,
 ) -> Page[Document]:
-    """The newest first."""
+    """The newest first; with `duplicates=false` without those that are copies of others."""
+    # Who asks for that status wants them.
+    copies = duplicates or status is DocumentStatus.DUPLICATE
     shown, following = page_of(
         "document",
         cursor,
         limit,
-        lambda before, most: call.org.documents.list(status=status, before=before, limit=most),
+        lambda before, most: call.org.documents.list(status=status, duplicates=copies, before=before, limit=most),
         lambda record: record.id,
     )
     return Page(items=[Document.of(record) for record in shown], next_cursor=following)
@@ -289,6 +313,23 @@ def words(
     ]
 
 
+@routes.get("/{document_id}/sections")
+@allowed(Permission.DOCUMENTS_READ)
+def sections(
+    document_id: Id, call: Acting, section: Annotated[int | None, Query(ge=1, le=100_000)] = None
+) -> list[SectionText]:
+    """The sections of a document without pages (an EPUB), or one of them, with their text."""
+    reading = call.org.documents.reading(call.org.documents.get(document_id))
+    found = [
+        SectionText(number=number, title=each.title, text=each.text)
+        for number, each in enumerate(() if reading is None else reading.sections, 1)
+        if section in (None, number)
+    ]
+    if section is not None and not found:
+        raise NotFound(f"Document {document_id} has no section {section}.", document_id=document_id)
+    return found
+
+
 @routes.get(
     "/{document_id}/download",
     response_class=FileResponse,
@@ -321,18 +362,33 @@ def link(document_id: Id, request: Request, call: Acting) -> Link:
     return Link(url=absolute(signed, request, call.app.settings), expires_in=int(within.total_seconds()))
 
 
-@routes.post("/{document_id}/reprocess", status_code=202)
+@routes.post("/{document_id}/reprocess", status_code=202, response_model=Reprocessed)
 @allowed(Permission.DOCUMENTS_WRITE)
 def reprocess(
-    document_id: Id, body: Annotated[Reprocess, Body(default_factory=Reprocess)], call: Acting
-) -> Reprocessed:
-    """Process it again from the start; what a person decided stays."""
-    record = call.org.documents.get(document_id)
-    if record.job_id is None:
-        raise NotFound(f"Document {record.id} has no job; upload it again.", document_id=record.id)
-    wish = Retry(everything=True, keep_checkpoints=body.keep_checkpoints)
-    call.jobs.retry(record.job_id, wish, document_id=record.id)
-    return Reprocessed(document_id=record.id, job_id=record.job_id)
+    document_id: Id, body: Annotated[Reprocess, Body(default_factory=Reprocess)], call: Acting, creating: Creating
+) -> Response:
+    """Process it again from the start; what a person decided stays.
+
+    By another schema or model it is another document of the same bytes, and what was read before stays as well.
+    """
+    key = creating.derived_key
+
+    def work() -> Reprocessed:
+        record, again = call.org.documents.get(document_id), call.org.reprocessing.by(call.principal)
+        schema = None if body.form_schema is None else call.org.order(body.form_schema, None)
+        model = None if body.model is None else call.org.model(body.model)
+        order = another(again.order_of(record), named=schema, model=model)
+        if not is_answered_by(record, order):
+            named = None if key is None else derived_id("reprocess", call.org.id, key)
+            asked = again.ask(record, order, document_id=named)
+            return Reprocessed(document_id=asked.document_id, job_id=asked.job_id)
+        if record.job_id is None:
+            raise NotFound(f"Document {record.id} has no job; upload it again.", document_id=record.id)
+        wish = Retry(everything=True, keep_checkpoints=body.keep_checkpoints)
+        call.jobs.retry(record.job_id, wish, document_id=record.id)
+        return Reprocessed(document_id=record.id, job_id=record.job_id)
+
+    return creating.once(body, work, status=202)
 
 
 @routes.delete("/{document_id}", status_code=204)

@@ -1,9 +1,10 @@
 """Review: the queue, claims, fields, decisions, comments; everything that a person can do, here too."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Annotated, Literal
+from functools import partial
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Body, Query, Response
 from pydantic import BaseModel, Field
@@ -48,6 +49,12 @@ class Undone(Wire):
     """Whose last change is taken back; null: of the item."""
 
     path: FieldPath | None = None
+
+
+class Approval(Wire):
+    """Whether values are approved for which not all rules hold; false: then it is refused with `checks_fail`."""
+
+    anyway: bool = True
 
 
 class Rejection(Wire):
@@ -95,6 +102,8 @@ class Decision:
 
     item: ItemSummary
     job_ids: Sequence[str]
+    failing: Sequence[Mapping[str, Any]]
+    """Rules that do not hold for what was approved: `name`, `message` and the `fields` they look at."""
 
 
 def _told(response: Response, item: ItemSummary) -> ItemSummary:
@@ -189,9 +198,10 @@ def assign(
     seen: Seen,
 ) -> ItemSummary:
     """Give it to somebody, or to whoever has the fewest. A claim of somebody else ends with it."""
-    if body.to is not None:
-        call.org.people.check_reviewer(call.principal, body.to)
-    return _told(response, call.org.review.assign(call.principal, item_id, body.to, version=seen))
+    if body.to is None:
+        return _told(response, call.org.review.assign(call.principal, item_id, version=seen))
+    check = partial(call.org.people.hold_reviewer, call.principal, body.to)
+    return _told(response, call.org.review.assign(call.principal, item_id, body.to, version=seen, check=check))
 
 
 @routes.post("/items/{item_id}/unassign")
@@ -247,10 +257,16 @@ def undo(
 
 @routes.post("/items/{item_id}/approve")
 @allowed(Permission.REVIEW_DECIDE)
-def approve(item_id: Id, call: Acting, response: Response, seen: Seen) -> Decision:
+def approve(
+    item_id: Id,
+    body: Annotated[Approval, Body(default_factory=Approval)],
+    call: Acting,
+    response: Response,
+    seen: Seen,
+) -> Decision:
     """Approve the values as they stand."""
-    decided = call.org.review.approve(call.principal, item_id, version=seen)
-    return Decision(item=_told(response, decided.item), job_ids=decided.job_ids)
+    decided = call.org.review.approve(call.principal, item_id, version=seen, anyway=body.anyway)
+    return Decision(item=_told(response, decided.item), job_ids=decided.job_ids, failing=decided.failing)
 
 
 @routes.post("/items/{item_id}/reject")
@@ -258,7 +274,7 @@ def approve(item_id: Id, call: Acting, response: Response, seen: Seen) -> Decisi
 def reject(item_id: Id, body: Rejection, call: Acting, response: Response, seen: Seen) -> Decision:
     """Reject the document, with a reason."""
     decided = call.org.review.reject(call.principal, item_id, body.reason, version=seen)
-    return Decision(item=_told(response, decided.item), job_ids=decided.job_ids)
+    return Decision(item=_told(response, decided.item), job_ids=decided.job_ids, failing=())
 
 
 @routes.get("/items/{item_id}/history")
@@ -331,8 +347,8 @@ def reviewers(call: Acting) -> Sequence[str]:
 @allowed(Permission.REVIEW_MANAGE)
 def enroll(name: Name, call: Acting) -> None:
     """Give somebody work from now on."""
-    call.org.people.check_reviewer(call.principal, name)
-    call.org.review.enroll(call.principal, name)
+    check = partial(call.org.people.hold_reviewer, call.principal, name)
+    call.org.review.enroll(call.principal, name, check=check)
 
 
 @routes.delete("/reviewers/{name}", status_code=204)

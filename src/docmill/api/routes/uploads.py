@@ -11,7 +11,7 @@ from docmill.api.access import Acting, Guarded, Installation, allowed, public, s
 from docmill.api.addresses import absolute
 from docmill.api.creating import Creating
 from docmill.api.places import uploading
-from docmill.api.routes.documents import Document
+from docmill.api.routes.documents import Document, Named
 from docmill.api.shapes import Text, Wire
 from docmill.bootstrap.clock import this_moment
 from docmill.documents.links import LinkRefused
@@ -28,8 +28,6 @@ _BYTES: dict[str, Any] = {
         "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
     }
 }
-
-Named = Annotated[Text, Field(min_length=1, max_length=200)]
 
 
 class NewUpload(Wire):

@@ -7,10 +7,11 @@ nothing of a particular one. A word that is known is never touched, nor is anyth
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from functools import cached_property, lru_cache
 
 _CHUNK = re.compile(r"\S+")
+_WORD = re.compile(r"[^\W\d_]+")
 _TORN = re.compile(r"(?<![^\W_])([^\W\d_]+) ([^\W\d_]+)(?![^\W_])")
 _EDGE = re.compile(r"^([^\w]*)(.*?)([^\w]*)$", re.DOTALL)
 _INITIALS = re.compile(r"(?:[A-Za-z]\.)+[A-Za-z]?")
@@ -58,19 +59,25 @@ class Speller:
             grouped.setdefault(len(word), []).append(word)
         return grouped
 
-    def mend(self, text: str, *, names: bool = False) -> str:
+    def mend(self, text: str, *, names: bool = False, whole: Set[str] = frozenset()) -> str:
         """A text with its words put right and the spaces that were lost between them.
 
         `names`: it may be a name, whose words are joined on purpose more often than in an address.
+        `whole`: words in which no space was lost.
         """
+
+        def mended(match: "re.Match[str]") -> str:
+            return self._chunk(match[0], names, not whole.isdisjoint(_WORD.findall(match[0])))
+
         joined = text if names else _TORN.sub(self._joined, text)
-        return self._by_neighbour(_CHUNK.sub(lambda match: self._chunk(match[0], names), joined))
+        return self._by_neighbour(_CHUNK.sub(mended, joined))
 
     def _joined(self, match: "re.Match[str]") -> str:
         """Two pieces of letters that only together are a word: `JAL AN`, `Wism a`."""
         first, second = match[1], match[2]
         whole = (first + second).upper()
-        if self.words.get(whole, 0) < _COMMON or (self.known(first) and self.known(second)):
+        # Not `known`: pieces of a word that is often torn are themselves often read.
+        if self.words.get(whole, 0) < _COMMON or (first.upper() in self.words and second.upper() in self.words):
             return match[0]
         return first + second
 
@@ -89,21 +96,23 @@ class Speller:
         return "".join(parts)
 
     @lru_cache(maxsize=4096)  # noqa: B019 - a speller lives as long as its model
-    def _chunk(self, chunk: str, names: bool) -> str:
+    def _chunk(self, chunk: str, names: bool, whole: bool) -> str:
         edge = _EDGE.match(chunk)
         assert edge is not None
         before, core, after = edge.groups()
         if before and core and (joined := before[-1] + core).upper() not in self.words and before[-1] in "|!":
             core, before = joined, before[:-1]
-        return before + self._core(core, names) + after
+        return before + self._core(core, names, whole) + after
 
-    def _core(self, core: str, names: bool) -> str:
+    def _core(self, core: str, names: bool, whole: bool) -> str:
         if len(core) < 2 or self.known(core) or _INITIALS.fullmatch(core):
             return core
         parts = [part for part in re.split(r"([,&()/@.\-]+)", core) if part]
         if len(parts) > 1:
-            whole = self._word(core) if core.isprintable() and not set(core) & set("/()&,@") else None
-            return whole or "".join(part if part[0] in ",&()/@.-" else self._core(part, names) for part in parts)
+            one = self._word(core) if core.isprintable() and not set(core) & set("/()&,@") else None
+            return one or "".join(part if part[0] in ",&()/@.-" else self._core(part, names, whole) for part in parts)
+        if whole and core.isalpha():
+            return self._word(core) or core
         return self._word(core) or self._split(core, names) or _letters_only(core)
 
     def known(self, word: str) -> bool:
@@ -140,11 +149,11 @@ class Speller:
         camel = re.sub(r"(?<=[a-z]{2})(?=[A-Z][a-zA-Z0-9])", " ", core)
         halves = camel.split(" ")
         if len(halves) > 1 and (not names or any(self.words.get(part.upper(), 0) >= _COMMON for part in halves)):
-            return " ".join(self._core(part, names) for part in halves)
+            return " ".join(self._core(part, names, False) for part in halves)
         if found := re.fullmatch(r"(\d{5})([A-Za-z]{2,}.*)", core):
-            return f"{found[1]} {self._core(found[2], names)}"
+            return f"{found[1]} {self._core(found[2], names, False)}"
         if found := re.fullmatch(r"(?i:(j[al1]{1,3}n))([A-Z]{1,4}\d.*)", core):
-            return f"{self._core(found[1], names)} {found[2]}"
+            return f"{self._core(found[1], names, False)} {found[2]}"
         if found := re.fullmatch(r"([A-Za-z]{3,})(\d[\w/-]*)", core):
             if self.words.get(found[1].upper(), 0) >= 3:
                 return f"{found[1]} {found[2]}"

@@ -19,7 +19,8 @@ FIRST_YEAR, LAST_YEAR = 1970, 2099
 _PIVOT = 70
 """Years of two digits from here on belong to the last century."""
 
-_YEAR = r"(?:(?:19|20)\d{2}|'?\d{2})"
+_YEAR = r"(?:(?:19|20)\d{2}|'?(?!(?:19|20)(?=\d?[^\W\d_])[^\W_]{1,2}(?![^\W_]))\d{2})"
+"""Of two digits only if it cannot be the beginning of one of four that was misread: `20l7`."""
 _END = r"(?:(?!\d)|(?=\d{1,2}:\d{2}))"
 """Nothing more of a number, or a time glued to the date."""
 _START = r"(?<![\d.,/])(?<!\d-)"

@@ -151,17 +151,22 @@ def find_ibans(text: str) -> list[Found]:
     """Every IBAN in a text whose checksum is right."""
     found = []
     for match in _IBAN.finditer(text):
-        wanted = _IBAN_LENGTHS.get(match[1][:2])
-        if not wanted:
+        if match[1][:2] not in _IBAN_LENGTHS:
             continue
-        # The words behind an IBAN may look like more of it: its country says how long it is.
-        end, taken = match.start(1), 0
-        while taken < wanted and end < match.end(1):
-            taken += text[end].isalnum()
-            end += 1
+        end = iban_end(text, *match.span(1))
         if value := iban(text[match.start(1) : end]):
             found.append(Found(match.start(1), end, value))
     return found
+
+
+def iban_end(text: str, start: int, end: int) -> int:
+    """Where what looks like an IBAN ends: the words behind it may look like more of it, and its country says how long
+    it is."""
+    wanted, taken, at = _IBAN_LENGTHS.get(text[start : start + 2], end - start), 0, start
+    while taken < wanted and at < end:
+        taken += text[at].isalnum()
+        at += 1
+    return at
 
 
 def bic(text: str) -> str | None:

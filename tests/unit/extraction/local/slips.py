@@ -6,7 +6,13 @@ WIDTH = 48
 """Characters across a slip."""
 
 
-def slip(*rows: str, skew: float = 0.0, source: TextSource = TextSource.OCR, score: float | None = 0.99) -> Reading:
+def slip(
+    *rows: str,
+    skew: float = 0.0,
+    source: TextSource = TextSource.OCR,
+    score: float | None = 0.99,
+    whole: bool = False,
+) -> Reading:
     """One page; pieces of a row are separated by two spaces or more, and each letter takes 1/48 of the width."""
     height = 1 / (len(rows) + 2)
     lines = []
@@ -16,7 +22,7 @@ def slip(*rows: str, skew: float = 0.0, source: TextSource = TextSource.OCR, sco
             for text in piece.split(" "):
                 left, right = at / WIDTH, (at + len(text)) / WIDTH
                 top = (number + 0.1) * height + skew * (left + right) / 2
-                words.append(Word(text=text, box=Box(left, top, right, top + 0.8 * height), score=score))
+                words.append(Word(text=text, box=Box(left, top, right, top + 0.8 * height), score=score, whole=whole))
                 at += len(text) + 1
             lines.append(Line(words=tuple(words)))
     page = Page(number=1, width=480, height=20 * len(rows), source=source, lines=tuple(lines))

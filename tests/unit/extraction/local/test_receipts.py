@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from docmill.extraction.checks import check
+from docmill.extraction.confidence import DOUBTED_BY_READER
 from docmill.extraction.local.receipts import RECEIPT, read_receipt
 from docmill.extraction.local.training import Labelled, Model, cross_validate, shipped
 from docmill.extraction.result import Extraction
@@ -188,6 +190,128 @@ def test_a_total_is_found_when_its_point_or_its_label_was_misread(model: Model, 
 )
 def test_dates_are_found_when_they_run_into_what_stands_beside_them(model: Model, written: str) -> None:
     assert values(read(model, *changed(("DATE: 14/03/2018", written))))["date"] == "2018-03-14"
+
+
+DINER = (
+    "          BLUE HERON DINER",
+    "          88 MAIN ST",
+    "          RYE, NY 10580",
+    "CHECK 4471     06/07/2026 08:14 AM",
+    "COFFEE                               3.25",
+    "PANCAKES                             9.50",
+    "SUBTOTAL                            12.75",
+    "TAX                                  1.07",
+    "TOTAL                               13.82",
+    "VISA                                13.82",
+)
+
+
+@pytest.mark.parametrize(
+    ("changes", "day", "currency"),
+    [
+        ({}, "2026-06-07", "USD"),
+        ({"NY 10580": "NY", "88 MAIN ST": "(914) 555-0142", "TOTAL ": "TOTAL $"}, "2026-06-07", "USD"),
+        ({"RYE, NY 10580": "55100 KUALA LUMPUR", "TAX ": "GST "}, "2026-07-06", "MYR"),
+        ({"RYE, NY 10580": "LONDON N1 9GU", "TAX ": "VAT "}, "2026-07-06", None),
+    ],
+)
+def test_the_month_stands_first_in_america_only(
+    model: Model, changes: dict[str, str], day: str, currency: str | None
+) -> None:
+    rows = "\n".join(DINER)
+    for old, new in changes.items():
+        rows = rows.replace(old, new)
+    extraction = read(model, *rows.splitlines())
+    assert extraction.fields["date"].value == day
+    assert DOUBTED_BY_READER not in extraction.fields["date"].signals
+    assert values(extraction).get("currency") == currency
+
+
+def test_a_day_that_may_be_two_is_doubted_where_nothing_tells_the_country(model: Model) -> None:
+    rows = [row.replace("RYE, NY 10580", "RYE") for row in DINER]
+    assert read(model, *rows).fields["date"].signals[DOUBTED_BY_READER] == 1
+    plain = [row.replace("06/07/2026", "26/07/2026") for row in rows]
+    assert DOUBTED_BY_READER not in read(model, *plain).fields["date"].signals
+
+
+def test_other_days_of_a_slip_tell_which_number_is_the_month(model: Model) -> None:
+    rows = [*DINER, "VALID UNTIL 26/08/2026"]
+    assert values(read(model, *rows))["date"] == "2026-07-06"
+
+
+def test_what_was_owed_before_is_not_what_was_paid(model: Model) -> None:
+    rows = [*GROCER[:9], "Outstanding before payment       RM 153.85", "Amount Paid (Cash)               RM 118.35"]
+    found = read(model, *rows).fields["total"]
+    assert found.value == "118.35"
+    assert "153.85" not in found.alternatives
+
+
+def test_the_number_of_a_house_is_no_date(model: Model) -> None:
+    rows = changed(("NO. 8, JALAN KENANGA 3/2,", "1-1-09, QUEENS MALL,"))
+    found = read(model, *rows)
+    assert found.fields["date"].value == "2018-03-14"
+    assert "2009-01-01" not in found.fields["date"].alternatives
+
+
+def test_the_number_of_a_shop_keeps_its_sign(model: Model) -> None:
+    rows = changed(("TAMAN BUNGA RAYA,", "#03-11 BUNGA RAYA MALL,"))
+    assert "#03-11 BUNGA RAYA MALL," in values(read(model, *rows))["address"]
+
+
+def test_a_name_that_is_written_twice_is_given_in_letters(model: Model) -> None:
+    beside = read(model, *changed(("SDN BHD", "SDN BHD 收获月"))).fields["company"]
+    assert beside.value == "HARVEST MOON GROCER SDN BHD"
+    rows = [GROCER[0], "               收获月杂货", *GROCER[1:]]
+    assert values(read(model, *rows))["company"] == "HARVEST MOON GROCER SDN BHD"
+
+
+def test_words_that_are_printed_as_one_are_left_so(model: Model) -> None:
+    rows = changed(("TAMAN BUNGA RAYA,", "TAMANBANDAR BUNGA RAYA,"))
+    whole = read_receipt(slip(*rows, whole=True), SCHEMA, model)
+    assert "TAMANBANDAR" in whole.fields["address"].value
+    assert "TAMAN BANDAR" in values(read(model, *rows))["address"]
+
+
+MARKET = (
+    "              SUPERMARKT LINDE",
+    "          Schillerplatz 4, 70173 Stuttgart",
+    "                                  EUR",
+    "BIO MILCH 3,8%                   1,29 B",
+    "ROGGENBROT                       3,49 B",
+    "WEIN GRAUBURG.                   5,99 A",
+    "SUMME                EUR        10,77",
+    "Geg. BAR             EUR        20,00",
+    "Rückgeld             EUR         9,23",
+    "Steuer %      Netto   Steuer   Brutto",
+    "A= 19,0%       5,03     0,96     5,99",
+    "B= 7,0%        4,47     0,31     4,78",
+    "14.03.2026     18:22      Bon 7712",
+)
+
+
+def test_the_lines_of_a_till_on_the_continent_end_at_its_sum(model: Model) -> None:
+    found = read(model, *MARKET)
+    assert [row["amount"].value for row in found.rows["line_items"]] == ["1.29", "3.49", "5.99"]
+    assert values(found)["total"] == "10.77"
+    assert found.fields["total"].signals["settled"] == 1
+
+
+def test_a_tip_and_a_charge_for_service_are_parts_of_the_total(model: Model) -> None:
+    rows = [*DINER[:-2], "SERVICE CHARGE                       1.28", "TIP                                  2.00"]
+    rows += ["GRAND TOTAL                         17.10", "VISA                                17.10"]
+    found = check(read(model, *rows), SCHEMA)
+    assert [values(found)[name] for name in ("service_charge", "tip", "total")] == ["1.28", "2.00", "17.10"]
+    assert {"total_adds_up", "lines_add_up"} <= {each.name for each in found.checks if each.passed}
+    above = [*DINER[:-3], "TIP                                  2.00", "TOTAL                               15.82"]
+    assert [row["amount"].value for row in read(model, *above).rows["line_items"]] == ["3.25", "9.50"]
+
+
+def test_how_many_stands_before_what_if_it_does_so_in_every_row(model: Model) -> None:
+    rows = [row.replace("COFFEE  ", "2 COFFEE").replace("PANCAKES  ", "1 PANCAKES") for row in DINER]
+    items = read(model, *rows).rows["line_items"]
+    assert [(row["quantity"].value, row["description"].value) for row in items] == [("2", "COFFEE"), ("1", "PANCAKES")]
+    rows = [row.replace("COFFEE      ", "7 UPTOWN SODA") for row in DINER]
+    assert [row["description"].value for row in read(model, *rows).rows["line_items"]] == ["7 UPTOWN SODA", "PANCAKES"]
 
 
 def test_lines_are_read_with_their_numbers(model: Model) -> None:

@@ -32,6 +32,16 @@ def test_what_was_misread_or_run_together_is_put_right(read: str, meant: str) ->
     assert SPELLER.mend(read) == meant
 
 
+def test_words_in_which_no_space_was_lost_are_not_parted() -> None:
+    assert SPELLER.mend("TAMANMALL, SHAHALAM", whole={"TAMANMALL"}) == "TAMANMALL, SHAH ALAM"
+    assert SPELLER.mend("SELAMGOR", whole={"SELAMGOR"}) == "SELANGOR"
+
+
+def test_pieces_that_are_often_read_do_not_keep_a_word_torn() -> None:
+    torn = Speller({"SELANGOR": 30, "SRI": 20, "KANDI": 8, "SRIKANDI": 6}, right=["SEL", "ANGOR"])
+    assert torn.mend("SEL ANGOR, SRI KANDI") == "SELANGOR, SRI KANDI"
+
+
 @pytest.mark.parametrize(
     "text", ["U13/X", "1851-A & 1851-B", "CAKE HOUSE", "RESTAURANTS", "S.H.H.", "D.I.Y.", "12.50", "PAPPARICH", "(M)"]
 )

@@ -84,13 +84,14 @@ def options(paper: Paper) -> list[Option]:
 
 def _found(paper: Paper) -> Iterator[tuple[Cell, CurrencyFound]]:
     """Every currency on the page: codes, signs, names in words, and the letter of the rand before an amount."""
-    worded = bool(NAMES.search(paper.sheet.plain))
+    # A name that is broken over cells is not found in the whole either: they are two spaces apart.
+    named = {found[0] for found in NAMES.finditer(paper.sheet.plain)}
     rand = bool(RAND.search(paper.sheet.text))
     for cell in paper.sheet.cells:
         for found in find_currencies(cell.text):
             yield cell, found
         # As long as the text itself, if no letter of it became two: only then do the places agree.
-        if worded and len(cell.plain) == len(cell.text):
+        if named and len(cell.plain) == len(cell.text) and any(name in cell.plain for name in named):
             for name in NAMES.finditer(cell.plain):
                 yield cell, CurrencyFound(*name.span(), name.lastgroup or "", weak=False)
         if rand:

@@ -24,9 +24,16 @@ from docmill.extraction.schema import FieldSchema
 LABELLED = ("seller_tax_id", "buyer_tax_id", "order_number", "payment_terms", "iban", "bic")
 """Fields that the reader for any schema finds by their labels."""
 _LINES = 7
+_NEAR = 1.6
+"""Heights of a line within which the next one stands."""
 _TERM_LINES = 5
 _LEAST_TERM = 8
 """Letters that a term of payment has at least."""
+_REGISTERED = re.compile(
+    r"\W*(?:(?:(?:co(?:mpany)?\W{0,2})?(?:reg(?:istration)?\W{1,2})?(?:no|nr|number)|uen|abn|acn|brn|crn|roc)\b\W{0,3}\w*\d{4}.*"
+    r"|\d{5,}\s?-\s?[a-z]\W*)"
+)
+"""A line with the number in a register, which may stand between a name and its address: `(Reg. No: 712345-K)`."""
 _PARTS = {"prepaid": "paid", "rounding": "rounding", "allowances": "discount", "charges": "shipping"}
 
 
@@ -92,17 +99,22 @@ def _beneath(paper: Paper, name: Option, other: Option | None) -> FieldValue | N
         return None
     foreign = other.tokens if other is not None else ()
     lines: list[Cell] = []
+    last = cell
     for below in paper.sheet.below(cell, reach=9.0):
         if any(token in below.tokens for token in foreign):
             break
-        if abs(below.left - name.tokens[0].left) > 0.02 or len(lines) >= _LINES:
+        if not _aligned(below, cell, name.tokens[0].left) or len(lines) >= _LINES:
             continue
-        gap = (below.top - (lines[-1] if lines else cell).bottom) / cell.height
+        gap = (below.top - last.bottom) / cell.height
+        if not lines and gap < _NEAR and _REGISTERED.fullmatch(below.plain):
+            last = below
+            continue
         if CONTACT.within(below.plain) or ":" in below.text or PHONE.search(below.text):
             break
         if gap >= _near(lines, below, cell):
             break
         lines.append(below)
+        last = below
     places = [index for index, line in enumerate(lines) if _of_address(line.text)]
     if not places:
         return None
@@ -112,6 +124,11 @@ def _beneath(paper: Paper, name: Option, other: Option | None) -> FieldValue | N
     return _address(lines[places[0] : end], ", ".join(line.text.strip(" ,") for line in lines[places[0] : end]))
 
 
+def _aligned(below: Cell, cell: Cell, left: float) -> bool:
+    """Whether a line begins where the name does, or both have the same middle, as in the head of a till slip."""
+    return abs(below.left - left) <= 0.02 or abs(below.left + below.right - cell.left - cell.right) <= 0.03
+
+
 def _near(lines: Sequence[Cell], below: Cell, cell: Cell) -> float:
     """How far below, in heights of a line, the next line of an address may stand.
 
@@ -119,9 +136,9 @@ def _near(lines: Sequence[Cell], below: Cell, cell: Cell) -> float:
     """
     if any(POSTCODE.search(line.text) for line in lines):
         spaces = [(second.top - first.bottom) / cell.height for first, second in pairwise([cell, *lines])]
-        return min(1.6, 0.6 + max(0.0, min(spaces)))
+        return min(_NEAR, 0.6 + max(0.0, min(spaces)))
     apart = bool(lines) and STREET.within(lines[-1].text) and bool(POSTCODE.search(below.text))
-    return 3.0 if apart else 1.6
+    return 3.0 if apart else _NEAR
 
 
 def _beside(paper: Paper, name: Option) -> FieldValue | None:

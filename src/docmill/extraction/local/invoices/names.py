@@ -20,11 +20,9 @@ from docmill.extraction.local.invoices.party_words import (
     HOLDER,
     LABELLED,
     LEGAL,
-    LEGAL_END,
     LISTED,
     NUMBERS_BEHIND,
     PERSON,
-    POSTCODE,
     PREPOSITION,
     SELLER,
     SEPARATOR,
@@ -32,12 +30,15 @@ from docmill.extraction.local.invoices.party_words import (
     SMALL,
     TITLE,
     WITHIN,
+    ends_in_form,
     has_form,
     in_address,
+    in_town,
 )
 from docmill.extraction.local.invoices.running_names import names_in_text
 from docmill.extraction.local.invoices.sheet import Cell, Token
 from docmill.extraction.local.invoices.wording import letters, plain
+from docmill.extraction.phrases import Phrases
 
 _EDGES = " ,;:|•·●-–*\"'()"
 """What stands around a name and is no part of it."""
@@ -54,6 +55,9 @@ _BRACKET = re.compile(r"\s*\((?:[^()]*\d[^()]*\)?|[^()]*)$")
 _TITLECASE = re.compile(r"(?:[A-Z]\.|[^\W\d_a-z][^\W\d_A-Z]+(?:-\w+)?)$")
 _ALONE = re.compile(r"(?:eheleute|firma|fa\.?|an|aan|till|til)\W*$")
 """Before a name in a line of its own, and no part of it."""
+_PARTIES = (BUYER, SELLER, SHIP, HOLDER)
+_LABEL = Phrases("|".join(label.pattern for label in _PARTIES))
+"""The labels of all parties: most lines hold none, and one look tells."""
 _JOINING = (SMALL | {"&", "+", "und", "et"}) - {"the", "a", "al", "i", "am", "im", "zum", "zu", "for"}
 _STREETS = frozenset({"la", "le", "les", "w", "z"})
 _LOGO = 1.3
@@ -133,14 +137,14 @@ def _parts(paper: Paper, cell: Cell) -> Iterator[Name]:
     text = cell.text
     pieces: list[tuple[int, int]] = []
     at = 0
-    cuts = LISTED if "," in text and POSTCODE.search(text) and not SEPARATOR.search(text) else SEPARATOR
+    cuts = LISTED if "," in text and in_town(text) and not SEPARATOR.search(text) else SEPARATOR
     for cut in cuts.finditer(text):
         pieces.append((at, cut.start()))
         at = cut.end()
     pieces.append((at, len(text)))
     row = paper.sheet.rows[cell.row]
     spread = len(row) >= 3 and any(_MARK.fullmatch(other.text) for other in row)
-    listed = len(pieces) > 1 and bool(POSTCODE.search(text))
+    listed = len(pieces) > 1 and in_town(text)
     town = listed and bool(_STATE.match(text, pieces[1][0]))
     for place, (start, end) in enumerate(pieces):
         piece = text[start:end]
@@ -172,7 +176,7 @@ def _parts(paper: Paper, cell: Cell) -> Iterator[Name]:
             )
             yield name
             head, comma, rest = name.text.partition(", ")
-            if comma and LEGAL_END.search(head) and not LEGAL.match(rest):
+            if comma and ends_in_form(head) and not LEGAL.match(rest):
                 # A branch or a seat behind the legal form is not part of the name.
                 yield replace(name, text=head, tokens=tokens[: len(head.split())])
 
@@ -244,7 +248,7 @@ def _is_name(text: str) -> bool:
         return False
     if has_form(text):
         return not _LINK.search(text)
-    return not (_UNLIKE.search(text) or TITLE.within(flat) or POSTCODE.search(text))
+    return not (_UNLIKE.search(text) or TITLE.within(flat) or in_town(text))
 
 
 def _two_lines(paper: Paper, name: Name) -> Name | None:
@@ -272,7 +276,7 @@ def _goes_on(paper: Paper, name: Name, other: Cell, second: str) -> bool:
         return True
     if has_form(name.text) or _DIGIT.search(name.text):
         return False
-    if LEGAL_END.search(second):
+    if ends_in_form(second):
         # A person above the company that he or she works for is another name, and so is a brand above its own.
         apart = _is_person(name.text) and len(second.split()) > 2
         return not (apart or letters(name.text) in letters(second))
@@ -292,7 +296,9 @@ def _is_person(text: str) -> bool:
 @lru_cache(maxsize=2048)
 def is_label(flat: str) -> bool:
     """Whether a text is little more than the label of a party."""
-    for pattern in (BUYER, SELLER, SHIP, HOLDER):
+    if not _LABEL.within(flat):
+        return False
+    for pattern in _PARTIES:
         if held := sum(len(found[0]) for found in pattern.finditer(flat)):
             rest = ADDRESSED.sub("", flat)
             if held >= 0.6 * min(len(flat.strip(" :")), max(held, len(rest.strip(" :")))):

@@ -20,7 +20,6 @@ from docmill.extraction.local.invoices.party_words import (
     CONTACT,
     FREE_MAIL,
     HONORIFIC,
-    LEGAL_END,
     LEGAL_START,
     NUMBERED,
     OWNER,
@@ -31,8 +30,10 @@ from docmill.extraction.local.invoices.party_words import (
     REGISTERED,
     TITLE,
     TRADING,
+    ends_in_form,
     has_form,
     in_address,
+    in_town,
 )
 from docmill.extraction.local.invoices.priors import prior
 from docmill.extraction.local.invoices.sheet import Cell
@@ -44,11 +45,16 @@ _POSTCODE_ALONE = re.compile(
 """A line that is nothing but a postcode: above it stands the town."""
 
 
+_DOMAIN = re.compile(r"(?:@|www\.|https?://(?:www\.)?)([\w-]+(?:\.[\w-]+)+)")
+_PARTED = re.compile(r"[•·●|∙]|\s[–-]\s|,")
+"""What stands between the parts of a sender in one line."""
+
+
 def domains(paper: Paper) -> dict[str, list[Cell]]:
     """Names of domains in addresses of mail and web, with the cells they stand in."""
     found: dict[str, list[Cell]] = {}
     for cell in paper.sheet.cells:
-        for match in re.finditer(r"(?:@|www\.|https?://(?:www\.)?)([\w-]+(?:\.[\w-]+)+)", cell.text.casefold()):
+        for match in _DOMAIN.finditer(cell.text.casefold()):
             parts = match[1].split(".")
             root = parts[-2] if len(parts[-2]) > 3 or len(parts) < 3 else parts[-3]
             # `seller.com` says as little as `example.com`.
@@ -176,7 +182,7 @@ def describe(paper: Paper, names: Sequence[Name]) -> list[tuple[Name, Mapping[st
 @lru_cache(maxsize=4096)
 def _is_legal(text: str) -> bool:
     """Whether a name says what it is by law."""
-    return bool(LEGAL_END.search(text) or LEGAL_START.search(text) or TRADING.search(text))
+    return bool(ends_in_form(text) or LEGAL_START.search(text) or TRADING.search(text))
 
 
 def _alike(root: str, key: str) -> float:
@@ -259,7 +265,7 @@ def _around(paper: Paper, name: Name, marks: Marks) -> dict[str, float]:
         found["owner"] = 1.0
     if below and below[0].top - cell.bottom < 0.9 * cell.height:
         found["over_postcode"] = float(bool(_POSTCODE_ALONE.fullmatch(below[0].text)))
-        company = bool(LEGAL_END.search(below[0].text)) and len(below[0].tokens) > 2
+        company = ends_in_form(below[0].text) and len(below[0].tokens) > 2
         found["over_company"] = float(company and not has_form(name.text) and 2 <= len(name.text.split()) <= 3)
     if name.prefix == "for" and cell.depth > 0.5:
         found["signature"] = 1.0
@@ -306,6 +312,5 @@ def _in_company(text: str) -> tuple[bool, bool, bool, bool]:
 
 def _is_sender(cell: Cell, paper: Paper) -> bool:
     row = paper.sheet.rows[cell.row]
-    text = " ".join(other.text for other in row)
-    separators = len(re.findall(r"[•·●|∙]|\s[–-]\s|,", text))
-    return separators >= 1 and bool(POSTCODE.search(text)) and len(text) > 20 and cell.depth < 0.4
+    text = " ".join([other.text for other in row])
+    return len(text) > 20 and cell.depth < 0.4 and in_town(text) and _PARTED.search(text) is not None

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from docmill.extraction.local.invoices.party_words import BEHIND_FORM, LEGAL, SMALL
+from docmill.extraction.local.invoices.party_words import BEHIND_FORM, LEGAL, SMALL, has_form
 from docmill.extraction.local.invoices.wording import plain
 
 _WORD = re.compile(r"\S+")
@@ -22,6 +22,8 @@ _LEAD = re.compile(
 def names_in_text(text: str) -> Iterator[tuple[int, int, str]]:
     """Where names with a legal form begin and end in a text, each with the words before it."""
     done = 0
+    if not has_form(text):
+        return
     for form in LEGAL.finditer(text):
         if form.start() < done or not _is_form(form[0].rstrip(".")):
             continue

@@ -94,7 +94,8 @@ class Table:
         for column in self.columns:
             if among and column.kind not in among:
                 continue
-            shared = min(right, column.right) - max(left, column.left)
+            end, begin = column.right, column.left
+            shared = (end if end < right else right) - (begin if begin > left else left)
             if best is None or shared > most:
                 best, most = column, shared
         return best if most > -0.06 else None

@@ -8,12 +8,17 @@ from docmill.extraction.local.candidates import Candidate, Knowledge
 from docmill.extraction.local.layout import Layout, Span
 from docmill.extraction.local.receipts.header import HeaderLine, aligned, around, gap, header_lines
 from docmill.extraction.local.wording import plain
+from docmill.extraction.values.dates import find_times
 
 _LONGEST = 6
 """Lines that an address may take."""
 _STARTS = 15
 """Lines from the top among which an address may begin."""
-_LEAD = re.compile(r"^(?:[\W_]*(?:hq\s*)?(?:add?(?:ress)?|alamat)\s*[.:]+\s*|[*#\-=~:.'\"|]+\s*)", re.IGNORECASE)
+_LEAD = re.compile(
+    r"^(?:[\W_]*(?:hq\s*)?(?:add?(?:ress)?|alamat)\s*[.:]+\s*|[*\-=~:.'\"|]+\s*|#+(?![A-Z]?\d)\s*)",
+    re.IGNORECASE,
+)
+"""Not the number of a shop: `#01-23`."""
 _TAIL = re.compile(
     r"[\s,;(*\-]*\b(?:te[l1]|fax|phone|h/?p|hotline|gst|sst|co\.?\s?reg|reg\.?\s?no|e-?mail|www|http)(?:[\s.:(]|\s?(?:no|id|reg)\b).*$",
     re.IGNORECASE,
@@ -42,7 +47,7 @@ def find_addresses(layout: Layout, knowledge: Knowledge) -> Sequence[Candidate]:
     for first in range(min(len(lines), _STARTS)):
         for last in range(first, min(first + _LONGEST, len(lines))):
             run = lines[first : last + 1]
-            if run[-1].has("title", "bill_to", "amount"):
+            if run[-1].has("title", "bill_to", "amount") or (run[-1].has("date") and find_times(run[-1].text)):
                 break
             if last > first and run[-2].has("phone", "gst", "registration", "web"):
                 break  # These stand behind an address, in the same line at most.

@@ -32,7 +32,19 @@ LABELS = {
     "rm": r"\brm\b|\$|myr",
     "summary": r"summary|tax ?code|taxable|code",
 }
-_LABELS = {name: re.compile(pattern) for name, pattern in LABELS.items()}
+_IN_EUROPE = {
+    "total": r"\bsumme\b|gesamt|zahlbetrag|zu zahlen|te betalen|a payer|a pagar"
+    r"|\bsuma\b|\brazem\b|\bcelkem\b|att betala",
+    "sub": r"zwischensumme|sous-?\s?total|tussentotaal",
+    "cash": r"geg(?:eben)?\W{1,2}bar\b|\bbar\b(?=\W*(?:eur|€|chf))|bargeld|especes|contanti|efectivo|gotowka|dinheiro",
+    "change": r"ruckgeld|rueckgeld|\bzuruck\b|\brendu\b|\bcambio\b|wisselgeld|\bvaxel\b",
+    "paid": r"girocard|ec-karte|kreditkarte|carte bancaire|bancomat|tarjeta|pinpas|maestro",
+    "tax": r"\bmwst|\bust\b|\btva\b|\biva\b|\bbtw\b|\bmoms\b|\bmva\b|\bsteuer\b|\bptu\b|\bdph\b",
+    "excl": r"\bnetto\b|hors taxe|imponibile|base imponible",
+    "disc": r"rabatt|\bremise\b|\bsconto\b|descuento|korting",
+}
+"""The same on tills of the continent."""
+_LABELS = {name: re.compile("|".join(filter(None, (said, _IN_EUROPE.get(name))))) for name, said in LABELS.items()}
 _DOLLAR = re.compile(r"(?<![A-Za-z0-9.,])S(?=\d)")
 """A dollar sign that was read as a letter."""
 _GLUED = re.compile(r"(?<=[a-z])RM(?=\s?\d)")
@@ -42,6 +54,7 @@ _LOST_POINT = re.compile(r"(?:RM|\$)?\s?(\d{1,4})(?:\s|[º°'])\s?(\d{2})")
 _DASH_POINT = re.compile(r"(?:RM|\$)?\s?(\d{1,4})\s?[-–]\s?(\d{2})")
 """An amount alone in its piece whose point was read as a dash; believed beside the label of an amount only."""
 _OF_AMOUNTS = frozenset({"total", "sub", "cash", "change", "paid", "grand", "amount"})
+_OWED = re.compile(r"outstanding|arrears|before payment|previous balance|tunggakan", re.IGNORECASE)
 _MISSPELT = ("total", "subtotal", "change", "rounding", "payment", "grand", "amount", "discount", "payable", "jumlah")
 """Words of labels that are known again when a letter or two were misread."""
 _FIVE = Decimal("0.05")
@@ -194,7 +207,7 @@ def find_totals(layout: Layout, knowledge: Knowledge) -> Sequence[Candidate]:
     context = _Context(amounts)
     found = []
     for span, value in amounts.found:
-        if value in amounts.overtaken:
+        if value in amounts.overtaken or span.piece.row in context.owed:
             continue
         features = context.features(span, value)
         mends: list[Decimal] = []
@@ -220,6 +233,9 @@ class _Context:
         self.layout = layout
         self.values = {value for value in amounts.counts if value > 0}
         self.cash = {row for row, said in enumerate(labels) if not said.keys().isdisjoint({"cash", "change", "paid"})}
+        owed = {row for row in range(len(labels)) if _OWED.search(layout.row_text(row))}
+        self.owed = owed if any(row in amounts.last for row in self.cash - owed) else frozenset[int]()
+        """Rows that say what was owed before, if others say what was paid of it: this slip is about the latter."""
         totals = [row for row, said in enumerate(labels) if "total" in said and "sub" not in said]
         self.totals = totals or [-1]
         self.words = [tokens(layout.row_text(row)) for row in range(len(layout.rows))]

@@ -28,6 +28,10 @@ _LEGAL = re.compile(r"\b(?:sdn|bhd|s/b|ltd|llc|gmbh|inc|plc)\b", re.IGNORECASE)
 _HEADLESS = re.compile(r"[&(]|(?:co\.?\s*)?(?:\(\w{1,3}\)\s*)?(?:sdn|bhd|ltd|llc|gmbh)\b", re.IGNORECASE)
 """How no name begins: it began in the line before."""
 _TAIL = re.compile(r"\s*\([\d\W]{0,4}$|[\s,:;*\-=~'\"|#]+$")
+_CHINESE = r"\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff"
+_SECOND = re.compile(rf"(?<=[A-Za-z).])\s*[{_CHINESE}][^A-Za-z]*$")
+"""The same name once more, in Chinese signs: people write down the one that they can type."""
+_ONLY_SIGNS = re.compile(rf"[^A-Za-z]*[{_CHINESE}][^A-Za-z]*")
 
 
 def find_companies(layout: Layout, knowledge: Knowledge) -> Sequence[Candidate]:
@@ -53,6 +57,8 @@ def _candidate(
     layout: Layout, lines: Sequence[HeaderLine], first: int, last: int, knowledge: Knowledge
 ) -> Candidate | None:
     run = lines[first : last + 1]
+    if len({bool(_ONLY_SIGNS.fullmatch(line.text)) for line in run}) > 1:
+        return None
     spans = [trimmed(line.whole) for line in run]
     value = " ".join(plain(span.text).strip() for span in spans if span.text.strip())
     if sum(character.isalpha() for character in value) < 3 or _HEADLESS.match(value) or value.endswith("&"):
@@ -76,9 +82,9 @@ def trimmed(span: Span) -> Span:
         start = lead.end()
     if (number := _NUMBER.search(text, start)) and sum(map(str.isalpha, text[start : number.start()])) >= 3:
         end = number.start()
-    tail = _TAIL.search(text, start, end)
-    if tail:
-        end = tail.start()
+    for behind in (_SECOND, _TAIL):
+        if tail := behind.search(text, start, end):
+            end = tail.start()
     return Span(piece=span.piece, start=start, end=max(start, end))
 
 

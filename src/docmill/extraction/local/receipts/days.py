@@ -5,10 +5,12 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import date
 
+from docmill.extraction.confidence import DOUBTED_BY_READER
 from docmill.extraction.local.candidates import Candidate, Knowledge
 from docmill.extraction.local.layout import Layout, Span
+from docmill.extraction.local.receipts.country import Country, country_of
 from docmill.extraction.local.wording import tokens
-from docmill.extraction.values.dates import DateOrder, find_dates, find_times, parse_date
+from docmill.extraction.values.dates import DateOrder, find_dates, find_times, guess_order, parse_date
 
 _TORN = (
     (re.compile(r"(20\d\d)[-/.](0\d|1[0-2])[-/.]([0-2]\d|3[01])(?=\d{1,2}:)"), "ymd"),
@@ -18,13 +20,21 @@ _TORN = (
     (re.compile(r"(?<![\w/.-])([0-2]\d|3[01])(0\d|1[0-2])(20[0-3]\d)(?![\w/.-])"), "dmy"),
 )
 """Tried one after the other where nothing else finds a date."""
+_HOUSE = re.compile(
+    r"\W*(?:(?:no|lot|unit|suite|blo[ck]k?)\b[\s.:]*)?\d{1,3}-\d{1,2}-\d{1,2}\s?,\s?[^\W\d]", re.IGNORECASE
+)
+"""The number of a house at the beginning of an address: `1-1-09, Queensbay Mall`."""
 
 
 def find_days(layout: Layout, knowledge: Knowledge) -> Sequence[Candidate]:
     """Every date as a candidate."""
     places = []
+    country = layout.once(country_of)
+    order = order_of(layout)
     for piece in layout.pieces:
-        sure = [(day.start, day.end, day.candidates) for day in find_dates(piece.text, order=DateOrder.DMY)]
+        if _HOUSE.match(piece.text):
+            continue
+        sure = [(day.start, day.end, day.candidates) for day in find_dates(piece.text, order=order)]
         for start, end, values in sure or _torn(piece.text):
             places.append((Span(piece=piece, start=start, end=end), values, not sure))
     counts = Counter(values[0] for _, values, _ in places)
@@ -56,8 +66,17 @@ def find_days(layout: Layout, knowledge: Knowledge) -> Sequence[Candidate]:
                 features[f"after={word}"] = 0.5
             for word in dict.fromkeys(tokens(layout.row_text(span.piece.row - 1))):
                 features[f"prev={word}"] = 0.5
-            found.append(Candidate(value=value.isoformat(), raw=span.text, spans=(span,), features=features))
+            signals = {DOUBTED_BY_READER: 1.0} if len(values) > 1 and country is Country.UNKNOWN else {}
+            found.append(
+                Candidate(value=value.isoformat(), raw=span.text, spans=(span,), features=features, signals=signals)
+            )
     return found
+
+
+def order_of(layout: Layout) -> DateOrder:
+    """As the days that leave no doubt show it; else the month first in America only."""
+    shown = guess_order(piece.text for piece in layout.pieces)
+    return shown or (DateOrder.MDY if layout.once(country_of) is Country.AMERICA else DateOrder.DMY)
 
 
 def label_day(label: str) -> str | None:

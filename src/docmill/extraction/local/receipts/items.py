@@ -17,6 +17,8 @@ from docmill.extraction.values.amounts import find_amounts, format_amount, forma
 _END = ("total", "sub", "round", "cash", "change", "paid", "grand", "summary")
 _TIMES = re.compile(r"(?<![\d.])(\d{1,4}(?:\.\d{1,3})?)\s?[xX×*@]\s?(?:RM|\$)?\s?(?=\d|$)")
 _COUNT = re.compile(r"^\W*(\d{1,3})(?:\.0{1,3})?\s")
+_COUNTED = re.compile(r"[1-9]\d?\s+[^\W\d_]{2}")
+"""How many before what: believed if it is so in every row, for `7 UP` is a name."""
 _LONE = re.compile(r"(?<=\s)(\d{1,3})(?=\s)")
 _NUMBER = re.compile(r"\d{1,3}(?:\.0{1,3})?")
 _CENTS = Decimal("0.02")
@@ -34,6 +36,10 @@ _NOTE = re.compile(
 )
 """A row that says who sold, when and to whom."""
 _HEADINGS = re.compile(r"\b(?:qty|price|amount|amt|desc|description|item|u/?price|disc|code|uom)\b", re.IGNORECASE)
+_EXTRA = re.compile(
+    r"\W*(?:tips?|gratuity|trinkgeld|pourboire|mancia|propina|fooi|s(?:er)?vi?ce?\.?\s?ch(?:ar)?ge?)\b", re.IGNORECASE
+)
+"""A row that adds to the total and was not bought; it has a field of its own."""
 _LEAST = 0.5
 """How sure it is that a row is an item, when nothing else says so; a sum that fits makes it surer."""
 
@@ -67,6 +73,8 @@ def _items(layout: Layout, amounts: Amounts) -> list[_Item]:
     below = _named_below(layout, in_row, first, end)
     for row in range(first, end):
         found = in_row.get(row, [])
+        if _EXTRA.match(layout.row_text(row)):
+            continue
         text, spans = _wording(layout, row, found)
         if not found:
             if waiting and _NUMBERED.match(waiting[0].text):
@@ -87,6 +95,10 @@ def _items(layout: Layout, amounts: Amounts) -> list[_Item]:
             item.spans = waiting or spans
         waiting = []
         items.append(item)
+    if len(items) > 1 and all(_COUNTED.match(item.description) and item.quantity is None for item in items):
+        for item in items:
+            count, item.description = item.description.split(None, 1)
+            item.quantity = Decimal(count)
     for item in items:
         item.description = _FLAG.sub("", _CODE.sub("", item.description)).strip(" -:*.")
     return [item for item in items if item.description and not _TAX_CODE.fullmatch(item.description)]

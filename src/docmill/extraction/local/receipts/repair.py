@@ -29,6 +29,7 @@ _STOP_AT_BREAK = re.compile(r"(?<=[^\W_]{4})\s?\.\s*\n|(?<=\d)\s?\.\s*\n")
 _STOP_AFTER_NUMBER = re.compile(r"(?<=\d)\. (?=[A-Za-z]|\d{5})|(?<=[^\W\d_]{4})\. (?=[A-Z])")
 _LOT = re.compile(r"^[EIL1]\.?[O0U][TI17]\s+(?=[A-Z.]{0,5}\s?\d)", re.IGNORECASE)
 _POSTCODE = re.compile(r"(?<!\d)(\d{4})[DOQ](?= [A-Z])", re.IGNORECASE)
+_LETTERS = re.compile(r"[^\W\d_]+")
 _TIGHT_COMMA = re.compile(r"(?<=\d\d),(?=[A-Za-z]{2})")
 
 
@@ -73,12 +74,13 @@ def repaired_company(candidate: Candidate, knowledge: Knowledge) -> str:
     text = _SDN_BHD.sub(lambda match: match[0] if match[0][:3].upper() == "SDN" else "SDN BHD", text)
     text = _UNCLOSED.sub(r"(\1) ", _SDN.sub(" ", text))
     text = _S_B.sub("S/B", text)
-    return _spaced(speller(knowledge).mend(text, names=True))
+    return _spaced(speller(knowledge).mend(text, names=True, whole=_whole(candidate)))
 
 
 def repaired_address(candidate: Candidate, knowledge: Knowledge, *, ocr: bool) -> str:
     """The address as one line: a stop that ended a line or followed a number was a comma, if an OCR read it."""
-    mended = [speller(knowledge).mend(_tidied(line)) for line in _lines(candidate)]
+    whole = _whole(candidate)
+    mended = [speller(knowledge).mend(_tidied(line), whole=whole) for line in _lines(candidate)]
     text = "\n".join(mended)
     if ocr:
         text = _STOP_AT_BREAK.sub(", ", text)
@@ -94,6 +96,12 @@ def change(before: str, after: str) -> float:
 
 def _lines(candidate: Candidate) -> Sequence[str]:
     return [text for span in candidate.spans if (text := plain(span.text).strip())]
+
+
+def _whole(candidate: Candidate) -> frozenset[str]:
+    """Its words in which the OCR saw no place for a space."""
+    words = (word for span in candidate.spans for word in span.piece.words if word.whole)
+    return frozenset(part for word in words for part in _LETTERS.findall(plain(word.text)))
 
 
 def _tidied(text: str) -> str:

@@ -10,6 +10,7 @@ from decimal import Decimal
 
 from docmill.extraction.local.layout import Layout, Span
 from docmill.extraction.local.receipts.amounts import Amounts
+from docmill.extraction.local.receipts.country import Country, country_of
 from docmill.extraction.result import Evidence, FieldValue
 from docmill.extraction.values.amounts import format_amount
 
@@ -154,9 +155,10 @@ def _currency(labelled: FieldValue | None, layout: Layout) -> FieldValue | None:
     if labelled is not None and not (labelled.value == "BHD" or labelled.raw.strip() == "$"):
         return labelled
     text = "\n".join(layout.row_text(row) for row in range(len(layout.rows)))
-    if _MALAYSIAN.search(text) is None:
+    code = "MYR" if _MALAYSIAN.search(text) else "USD" if layout.once(country_of) is Country.AMERICA else None
+    if code is None or (labelled is not None and labelled.value == code):
         return labelled
-    return FieldValue(value="MYR", raw="", confidence=0.5, signals={"score": 0.5, "guessed": 1.0})
+    return FieldValue(value=code, raw="", confidence=0.5, signals={"score": 0.5, "guessed": 1.0})
 
 
 def _value(value: Decimal, spans: Sequence[Span], sure: float) -> FieldValue:
