@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 from docmill.model.errors import InvalidInput, NotFound
 from docmill.model.review import ReviewStatus
+from docmill.outputs.counting import COUNTED, REVIEW, STANDS
 from docmill.outputs.csv_text import RFC_4180, CsvStyle, asked_style, csv_pieces
 from docmill.outputs.duck import named, quoted
-from docmill.outputs.gathering import REVIEW
 from docmill.outputs.layout import column_name, schema_name
 from docmill.outputs.querying import plain
-from docmill.outputs.tables import CONFIDENCES, COUNTED, STANDS, columns_of, export_columns, schema_columns
+from docmill.outputs.tables import CONFIDENCES, columns_of, export_columns, schema_columns
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

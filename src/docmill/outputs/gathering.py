@@ -20,6 +20,7 @@ from docmill.extraction.result import Extraction, Reader
 from docmill.extraction.schema import load_schema, shipped
 from docmill.model.documents import WITH_OUTPUTS, DocumentStatus
 from docmill.model.errors import DocmillError
+from docmill.outputs.counting import REVIEW, SAME_AS, note_twins
 from docmill.outputs.duck import connect, named, quoted
 from docmill.outputs.files import put
 from docmill.outputs.layout import ADDED, FACTS, FIELDS, SIGNED_TOTAL, TOTAL, column_name, layout_of
@@ -41,9 +42,11 @@ _TRIES = 3
 _PATH, _STAMP = "__path", "__stamp"
 DOCUMENTS = "documents"
 _ERRORS = (Column("error_code"), Column("error_message"))
-REVIEW = "review"
 _REVIEWS = (Column("document_id"), Column("round", ColumnType.INTEGER), Column(REVIEW))
-FIRST = ("file_name", "status", REVIEW, "document_type", "current", "duplicate_of", "error_code", "error_message")
+FIRST = (
+    *("file_name", "status", REVIEW, "document_type", "current", "duplicate_of", SAME_AS),
+    *("error_code", "error_message"),
+)
 """Columns that come before the fields; what machines need comes behind them."""
 _ASKED_LAST = (
     "max((created_at, id)) OVER (PARTITION BY org_id, coalesce(sha256, id), schema, coalesce(duplicate_of, id))"
@@ -103,7 +106,8 @@ def gather(
 ) -> "DuckDBPyConnection":
     """A database in memory whose table `documents` has a row for every Parquet file.
 
-    `current` tells which of them count: each document once for each schema. `review` is where its review stands now,
+    `current` tells which of them count: each document once for each schema; `same_as` which of these show a paper that
+    another shows. `review` is where its review stands now,
     as the database knows it. `notice` hears how many files are to be read when that takes a while. With an `org_id`
     only rows of that organisation are loaded. NothingYet if there is nothing at all.
     """
@@ -330,11 +334,12 @@ def _finish(connection: "DuckDBPyConnection", without: Sequence[Path], workshop:
     columns = f"{', '.join(FIRST)}, * EXCLUDE ({', '.join([*FIRST, *machine, FIELDS.name])})"
     connection.execute(
         f"CREATE TABLE {DOCUMENTS} AS SELECT {columns}, {', '.join([*machine, FIELDS.name])} "
-        f"FROM (SELECT * EXCLUDE (asked_last), {_CURRENT} AS current "
+        f"FROM (SELECT * EXCLUDE (asked_last), {_CURRENT} AS current, NULL::VARCHAR AS {SAME_AS} "
         f"FROM (SELECT *, {_ASKED_LAST} AS asked_last FROM ({everything}))) ORDER BY created_at, id"
     )
     connection.execute("DROP TABLE gathered")
     connection.execute("DROP TABLE reviewed")
+    note_twins(connection, DOCUMENTS)
 
 
 def _ours(connection: "DuckDBPyConnection") -> str:

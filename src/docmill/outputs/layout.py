@@ -55,7 +55,7 @@ FIELDS = Column(
 ROW_CONFIDENCE = Column("row_confidence", ColumnType.NUMBER)
 """Of a row of a table: that of its least sure cell."""
 TOTAL, SIGNED_TOTAL = "total", "signed_total"
-ADDED = ("review", "current", "error_code", "error_message", SIGNED_TOTAL)
+ADDED = ("review", "current", "same_as", "error_code", "error_message", SIGNED_TOTAL)
 """What is known only when many documents are looked at together, and stands beside the columns of their files."""
 _RESERVED = frozenset({FIELDS.name, *ADDED, *(column.name for column in FACTS)})
 _TYPES: Mapping[FieldType, ColumnType] = {

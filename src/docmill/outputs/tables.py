@@ -10,14 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from docmill.extraction.classification import PRECISE
-from docmill.extraction.likeness import KINDS as LEARNED
 from docmill.extraction.result import Extraction, Reader
 from docmill.extraction.schema import load_schema, shipped
 from docmill.model.errors import DocmillError
-from docmill.model.review import ReviewStatus
+from docmill.outputs.counting import COUNTED, REVIEW, SAME_AS, STANDS
 from docmill.outputs.duck import named, quoted, seal
-from docmill.outputs.gathering import DOCUMENTS, FIRST, REVIEW
+from docmill.outputs.gathering import DOCUMENTS, FIRST
 from docmill.outputs.layout import FACTS, FIELDS, SIGNED_TOTAL, TOTAL, layout_of
 
 if TYPE_CHECKING:
@@ -25,15 +23,10 @@ if TYPE_CHECKING:
 
 _HEAD = ("file_name", REVIEW)
 """What whoever looks at a row must see of its document."""
+_STANDING = ("status", REVIEW, "current", SAME_AS)
+"""What whoever sums up rows of a table must know of their document."""
 _OF_FAILURES = ("error_code", "error_message")
 _NOTHING = Extraction(schema="", schema_version="", reader=Reader.LOCAL, document_type="")
-COUNTED = (
-    f"current AND NOT (schema IN ({', '.join(map(quoted, sorted(LEARNED)))}) "
-    f"AND document_type IN ({', '.join(quoted(kind.value) for kind in PRECISE)}))"
-)
-"""Which rows of `documents` add up: what is owed or paid, once. A schema of one's own may be for quotes."""
-STANDS = f"{REVIEW} IS DISTINCT FROM {quoted(ReviewStatus.REJECTED.value)}"
-"""What a person has rejected is no result; whoever asks for it by its status gets it."""
 CONFIDENCES = (
     "map_from_entries(list_transform(fields, lambda each: struct_pack(k := each.name, v := each.confidence))) "
     "AS confidences"
@@ -76,7 +69,7 @@ def make_views(
         # A list of records as rows, each with its place in the list.
         records = f"SELECT unnest({named(table)}) AS record, generate_subscripts({named(table)}, 1) AS line"
         rows = (
-            f"SELECT {facts}, {line}unnest(each.record), documents.status, documents.review, documents.current "
+            f"SELECT {facts}, {line}unnest(each.record), {', '.join(f'documents.{name}' for name in _STANDING)} "
             f"FROM (SELECT * FROM documents WHERE {counted}) AS documents, LATERAL ({records}) AS each"
         )
         _view(connection, table, rows)
