@@ -15,6 +15,7 @@ from docmill.bootstrap.meanings import (
     blob_links,
     children_of,
     document_work,
+    drain_seconds,
     extraction_options,
     identity_provider,
     model_accesses,
@@ -90,9 +91,6 @@ __all__ = [
     "review_reading",
     "schema_overrides",
 ]
-
-_SOON = 5.0
-"""Seconds that running steps may take to end where a person waits for it, who has pressed Ctrl-C."""
 
 
 class HomeUnusable(DocmillError):
@@ -325,7 +323,7 @@ class App:
                 pools=tuple(pools.values()),
                 lease=LeaseSettings(**settings.lease.model_dump()),
                 children=ChildSettings(**settings.children.model_dump(exclude_none=True)),
-                drain_seconds=settings.drain_seconds if staying else min(settings.drain_seconds, _SOON),
+                drain_seconds=drain_seconds(settings, staying=staying),
                 retention=settings.retention.jobs,
                 chores=chores(
                     self.database,

@@ -277,6 +277,15 @@ def webhook_rules(settings: Settings) -> "Sending":
     return Sending(timeout=section.timeout, private=section.private_addresses, keep=section.keep)
 
 
+_SOON = 5.0
+"""Seconds that running steps may take to end where a person waits for it, who has pressed Ctrl-C."""
+
+
+def drain_seconds(settings: Settings, *, staying: bool) -> float:
+    """How long a worker may take to end; one that works for a command has somebody who waits for it."""
+    return settings.drain_seconds if staying else min(settings.drain_seconds, _SOON)
+
+
 def askable(settings: Settings, name: str) -> "Target":
     """The model that a name means; raises what would keep every step from asking it, before any is started."""
     from docmill.ai.providers.clients import check_ready
