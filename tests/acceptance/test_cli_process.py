@@ -156,6 +156,18 @@ def test_a_second_interrupt_ends_at_once_with_one_line_and_the_same_command_goes
     assert (row["status"], row["variant"]) == ("completed", "counting:any")
 
 
+def test_whoever_writes_outputs_elsewhere_is_told_how_they_are_asked(office: Mill) -> None:
+    told = office("process", "papers/bill.pdf", "--schema", "slip.yaml", "--out", "results").err
+    assert "`docmill query --from results` and `export --from results` ask them" in told
+    assert "--from" not in office("process", "papers/bill.pdf", "--schema", "slip.yaml").err
+    listed = office("documents", "list").out
+    assert "ERROR" not in listed
+    assert office("process", "papers/notes.txt").code == 1
+    head, first, _ = office("documents", "list").out.splitlines()
+    assert head.split() == ["DOCUMENT", "STATUS", "FILE", "TYPE", "ERROR", "SURE", "CREATED"]
+    assert "unsupported_file" in first
+
+
 def test_a_picture_of_a_page_goes_into_no_folder_that_is_not_there(office: Mill) -> None:
     assert office("process", "papers/bill.pdf", "--schema", "slip.yaml").code == 0
     refused = office("show", "papers/bill.pdf", "--output", "nope/bill.png", "--json")

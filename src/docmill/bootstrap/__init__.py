@@ -15,7 +15,7 @@ from docmill.bootstrap.meanings import (
     blob_links,
     children_of,
     document_work,
-    drain_of,
+    drain_seconds,
     extraction_options,
     identity_provider,
     model_accesses,
@@ -323,7 +323,7 @@ class App:
                 pools=tuple(pools.values()),
                 lease=LeaseSettings(**settings.lease.model_dump()),
                 children=ChildSettings(**settings.children.model_dump(exclude_none=True)),
-                drain_seconds=drain_of(settings, staying=staying),
+                drain_seconds=drain_seconds(settings, staying=staying),
                 retention=settings.retention.jobs,
                 chores=chores(
                     self.database,

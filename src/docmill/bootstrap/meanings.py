@@ -29,10 +29,6 @@ if TYPE_CHECKING:
     from docmill.steps.document_work import DocumentWork
 
 
-_SOON = 5.0
-"""Seconds to end in where somebody waits for it."""
-
-
 def open_blobs(settings: Settings, links: "Callable[[], Links]") -> "Blobs":
     """The blobs that the settings describe; those in a folder are linked to by these links."""
     section = settings.storage
@@ -85,11 +81,6 @@ def children_of(settings: Settings) -> "Children":
     from docmill.engine.children import Children, ChildSettings
 
     return Children(ChildSettings(**settings.children.model_dump(exclude_none=True)))
-
-
-def drain_of(settings: Settings, *, staying: bool) -> float:
-    """Seconds that running steps may take to end: few where a person waits for it, who has pressed Ctrl-C."""
-    return settings.drain_seconds if staying else min(settings.drain_seconds, _SOON)
 
 
 def document_work(
@@ -284,6 +275,15 @@ def webhook_rules(settings: Settings) -> "Sending":
 
     section = settings.webhooks
     return Sending(timeout=section.timeout, private=section.private_addresses, keep=section.keep)
+
+
+_SOON = 5.0
+"""Seconds that running steps may take to end where a person waits for it, who has pressed Ctrl-C."""
+
+
+def drain_seconds(settings: Settings, *, staying: bool) -> float:
+    """How long a worker may take to end; one that works for a command has somebody who waits for it."""
+    return settings.drain_seconds if staying else min(settings.drain_seconds, _SOON)
 
 
 def askable(settings: Settings, name: str) -> "Target":

@@ -14,6 +14,7 @@ from docmill.cli.options import Json, Limit
 from docmill.cli.output import (
     counted,
     is_narrow,
+    note_left_out,
     note_page,
     print_json,
     print_table,
@@ -63,19 +64,31 @@ def list_documents(
     files = without_folder([each.source or each.file_name for each in found])
     narrow = is_narrow()
     ids = short_ids([each.id for each in found]) if narrow else [each.id for each in found]
+    wrong = any(each.error_code for each in found)
     rows = [
         (
             name,
             styled(each.status.value),
             file,
-            each.error_code or each.document_type or "",
+            each.document_type or "",
+            *((each.error_code or "",) if wrong else ()),
             "" if each.confidence is None else f"{each.confidence:.0%}",
             *(() if narrow else (when(each.created_at),)),
         )
         for name, file, each in zip(ids, files, found, strict=True)
     ]
-    heads = ("DOCUMENT", "STATUS", "FILE", "TYPE", "SURE", *(() if narrow else ("CREATED",)))
+    heads = (
+        "DOCUMENT",
+        "STATUS",
+        "FILE",
+        "TYPE",
+        *(("ERROR",) if wrong else ()),
+        "SURE",
+        *(() if narrow else ("CREATED",)),
+    )
     print_table(heads, rows, give_way=("FILE", "TYPE"))
+    if narrow and found:
+        note_left_out(["CREATED"])
     note_page(len(found), limit, found[-1].id if found else None)
     failed = sum(each.status is DocumentStatus.FAILED for each in found)
     if failed:

@@ -204,6 +204,12 @@ def note_page(shown: int, limit: int, last: str | None = None) -> None:
         print(f"note: {shown} are shown; for more: {ways}.", file=sys.stderr)
 
 
+def note_left_out(heads: Sequence[str]) -> None:
+    """When columns found no room, say on stderr which, and where they are."""
+    if heads:
+        print(f"note: no room for {' and '.join(heads)}; widen the terminal, or take --json.", file=sys.stderr)
+
+
 def counted(number: int, noun: str, plural: str | None = None) -> str:
     """`1 step`, `2 steps`; the plural is given where an s does not make it."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

@@ -95,6 +95,9 @@ def process(
             entries = _worked_on(installation, children, run_id, inputs, order, template.id, quiet=json)
         records = _in_order(asked, absent, _records(installation, entries))
         failed = print_records(records) if json else print_results(records)
+        if out is not None and target.resolve() != installation.document_work.outputs.root.resolve():
+            told = f"the outputs are in {target}: `docmill query --from {target}` and `export --from {target}` ask them"
+            print(f"note: {told}; without it both look where the settings say.", file=sys.stderr)
     return 1 if failed else 0
 
 

@@ -4,9 +4,10 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from os.path import commonpath, dirname, isabs, relpath
+from os.path import basename, commonpath, dirname, isabs, relpath
 from shutil import get_terminal_size
 from textwrap import fill
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from docmill.cli.live import bar, drawn
@@ -242,6 +243,10 @@ def _first(fields: dict[str, Any], names: Sequence[str]) -> str:
     return next((str(fields[name]["value"]) for name in names if name in fields), "")
 
 
+_SILENCE = 10.0
+"""Seconds without a word after which a run that is piped says where it is."""
+
+
 @contextmanager
 def progress_shown(*, quiet: bool) -> "Iterator[Watcher]":
     """Show on stderr how a run goes: live in a terminal, else a line now and then unless `quiet`."""
@@ -254,14 +259,16 @@ def progress_shown(*, quiet: bool) -> "Iterator[Watcher]":
         with drawn(lambda console: _line(seen[0], console.width) if seen else ""):
             yield note
         return
-    told = 0
+    told, since = 0, monotonic()
 
     def tell(progress: "Progress") -> None:
-        nonlocal told
+        nonlocal told, since
         tenth = progress.done * 10 // max(1, progress.total)
-        if not quiet and tenth > told:
-            told = tenth
-            print(f"{progress.done} of {counted(progress.total, 'document')} done", file=sys.stderr, flush=True)
+        if not quiet and (tenth > told or monotonic() - since >= _SILENCE):
+            told, since = tenth, monotonic()
+            where = f", at {printable(progress.at)}" if progress.at else ""
+            done = f"{progress.done} of {counted(progress.total, 'document')} done"
+            print(f"{done}{where}", file=sys.stderr, flush=True)
 
     yield tell
 
@@ -278,4 +285,7 @@ def _line(progress: "Progress", width: int) -> Any:
     for status in DocumentStatus:
         if progress.ended.get(status):
             line.append_text(styled(status.value)).append(f" {progress.ended[status]}  ")
+    if progress.at:
+        # The first pages take seconds: that something happens must be seen before any is done.
+        line.append(f"at {printable(basename(progress.at))}", style="dim")
     return line

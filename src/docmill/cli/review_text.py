@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from docmill.cli.output import is_narrow, print_table, printable, record, short_ids, styled, when
+from docmill.cli.output import is_narrow, note_left_out, print_table, printable, record, short_ids, styled, when
 from docmill.model.review import FieldState, SlaState
 
 if TYPE_CHECKING:
@@ -49,6 +49,8 @@ def item_table(items: "Sequence[ItemSummary]", now: datetime) -> None:
     }
     shown = {head: cells for head, cells in columns.items() if any(cells)}
     print_table(list(shown), list(zip(*shown.values(), strict=True)), give_way=("FILE", "SCHEMA", "WHO"))
+    if narrow:
+        note_left_out([head for head in ("SCHEMA", "ITEM") if head not in shown])
 
 
 def _left(item: "ItemSummary", now: datetime) -> str:

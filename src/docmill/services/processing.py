@@ -95,6 +95,8 @@ class Progress:
 
     total: int = 0
     ended: dict[DocumentStatus, int] = field(default_factory=dict)
+    at: str | None = None
+    """The first file that is not done: about where the readers are, for they take files in their order."""
 
     @property
     def done(self) -> int:
@@ -174,28 +176,29 @@ class Processing(Acted):
         """Process the inputs to their ends. `check` may raise, to end the wait when nobody works any more."""
         progress = Progress(total=len(inputs))
         entries: list[Entry] = []
-        open_ids: set[str] = set()
+        open_files: dict[str, str] = {}
         failed: list[str] = []
         waiting = deque(inputs)
         interval = _SOONEST
         with ThreadPoolExecutor(_READERS, thread_name_prefix="docmill-intake") as readers:
-            while waiting or open_ids:
-                if waiting and len(open_ids) <= self._in_flight - self._chunk:
+            while waiting or open_files:
+                if waiting and len(open_files) <= self._in_flight - self._chunk:
                     some = [waiting.popleft() for _ in range(min(self._chunk, len(waiting)))]
                     taken = self._take_in(run_id, some, order, template_id, readers)
                     entries += taken
-                    open_ids.update(entry.document_id for entry in taken)
+                    open_files.update((entry.document_id, entry.shown) for entry in taken)
                 check()
-                ended = self._documents.ended(sorted(open_ids))
+                ended = self._documents.ended(sorted(open_files))
                 for document_id, status in ended.items():
-                    open_ids.discard(document_id)
+                    open_files.pop(document_id, None)
                     progress.ended[status] = progress.ended.get(status, 0) + 1
                     if status is DocumentStatus.FAILED:
                         failed.append(document_id)
+                progress.at = next(iter(open_files.values()), None)
                 watch(progress)
-                room = waiting and len(open_ids) <= self._in_flight - self._chunk
-                if open_ids and not room:
-                    soonest = max(_SOONEST, _PER_DOCUMENT * len(open_ids))
+                room = waiting and len(open_files) <= self._in_flight - self._chunk
+                if open_files and not room:
+                    soonest = max(_SOONEST, _PER_DOCUMENT * len(open_files))
                     interval = soonest if ended else min(_LATEST, max(soonest, 1.5 * interval))
                     pause(interval)
         # The others wrote down their end themselves.

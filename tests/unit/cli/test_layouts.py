@@ -176,7 +176,7 @@ def test_an_empty_folder_is_told_with_what_is_passed_over(
             0.975,
             0,
             0.9,
-            "40 documents: 97.5% of the values that can be seen on the page are right, 90.0% of all labels; "
+            "140 documents: 97.5% of the values that can be seen on the page are right, 90.0% of all labels; "
             "25% of the documents could pass untouched: from confidence 0.90 on, 99 % of the values that can be seen "
             "are right.",
         ),
@@ -184,14 +184,14 @@ def test_an_empty_folder_is_told_with_what_is_passed_over(
             None,
             1,
             None,
-            "40 documents: 90.0% of the labels are right; 1 document could not be read; "
+            "140 documents: 90.0% of the labels are right; 1 document could not be read; "
             "no confidence is high enough for 99 % of values to be right.",
         ),
     ],
 )
 def test_figures_are_told_in_words(visible: float | None, failed: int, threshold: float | None, told: str) -> None:
     summary = Summary(
-        documents=40,
+        documents=140,
         failed=failed,
         exact_f1=0.9,
         loose_mean=0.9,
@@ -221,6 +221,7 @@ MOMENT = datetime(2026, 11, 18, 12, tzinfo=UTC)
 
 def test_a_narrow_list_of_items_names_them_by_their_files_and_says_how_long_is_left(
     monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     screen = terminal(monkeypatch, 80)
     busy = {"status": ReviewStatus.IN_REVIEW, "claimed_by": "ann", "claimed_by_name": "Ann Miller"}
@@ -234,6 +235,7 @@ def test_a_narrow_list_of_items_names_them_by_their_files_and_says_how_long_is_l
     assert rows[0].split() == ["invoice-0001.pdf", "pending", "0.50", "4", "of", "31", "in", "3", "h"]
     assert rows[1].endswith("Ann Miller")
     assert rows[1].startswith("aaaaaaaaaaaaaaaaa")
+    assert capsys.readouterr().err == "note: no room for SCHEMA and ITEM; widen the terminal, or take --json.\n"
 
 
 def test_items_of_files_with_one_name_are_told_apart_by_their_ids(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,5 @@
 """Whose address and whose number it is, and what is no value though it stands where one would."""
 
-import pytest
-
 from docmill.extraction.local.invoices import read_invoice
 from docmill.extraction.local.invoices.items import Items
 from docmill.extraction.local.invoices.names import names_in
