@@ -185,3 +185,30 @@ def test_what_failed_because_of_a_limit_is_read_when_the_limit_is_raised(bare: M
     assert record["error"]["code"] == "too_many_pages"
     (mended,) = mill("documents", "retry", "--failed", "--json").data
     assert (mended["id"], mended["status"], mended["error"]) == (record["id"], "completed", None)
+
+
+def test_a_model_that_stays_away_is_told_ends_the_run_and_costs_nothing_once_it_is_back(office: Mill) -> None:
+    away = office.folder / "away"
+    away.touch()
+    letters = office.folder / "letters"
+    letters.mkdir()
+    for number in range(8):
+        (letters / f"{number}.pdf").write_bytes(letter(f"Invoice {number}\nTotal 12.50"))
+    shop = office.having(
+        AWAY=str(away),
+        DOCMILL_PROCESSING__RETRY__BASE_DELAY_SECONDS="0.5",
+        DOCMILL_PROCESSING__RETRY__MAX_RETRIES="9",
+        DOCMILL_PROCESSING__CIRCUIT_BREAKER__RECOVERY_TIMEOUT_SECONDS="1",
+        DOCMILL_AI__RATE="1000",
+    )
+    command = ("process", "letters", "--schema", "slip.yaml", "--model", "counting:one")
+    given_up = shop(*command)
+    assert (given_up.code, given_up.out) == (1, ""), given_up
+    assert "counting:one cannot be reached; next try in 1 s\n" in given_up.err
+    assert "(Connection refused). 5 tries one after the other failed; 0 of 8 documents are done" in given_up.err
+    assert "same command goes on" in given_up.err
+    away.unlink()
+    back = shop(*command, "--json")
+    assert (back.code, {row["status"] for row in back.data}, len(back.data)) == (0, {"completed"}, 8), back
+    assert (office.folder / "counted").read_text() == 8 * "one\n"
+    assert len(shop("documents", "list", "--json").data) == 8

@@ -3,6 +3,8 @@
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime, timedelta
+from math import ceil
 from os.path import commonpath, dirname, isabs, relpath
 from shutil import get_terminal_size
 from textwrap import fill
@@ -14,12 +16,15 @@ from docmill.model.documents import DocumentStatus
 
 if TYPE_CHECKING:
     from docmill.documents.records import DocumentRecord
+    from docmill.services.outages import Outage
     from docmill.services.processing import Progress, Watcher
 
 _PARTIES = ("seller_name", "company", "vendor", "vendor_name", "merchant")
 _NUMBERS = ("invoice_number", "receipt_number", "number")
 _DATES = ("issue_date", "date", "invoice_date")
 _TOTALS = ("total", "amount_due", "total_amount")
+_APART = timedelta(seconds=10)
+"""What one line says of the next try holds for tries that follow within this time."""
 _LONGEST_FILE = 100
 """Characters of a file, or of who sent it, in a table that is piped."""
 
@@ -209,9 +214,12 @@ def progress_shown(*, quiet: bool) -> "Iterator[Watcher]":
             yield note
         return
     told = 0
+    waits = Waits()
 
     def tell(progress: "Progress") -> None:
         nonlocal told
+        if not quiet and (line := waits.line(progress.outage)):
+            print(line, file=sys.stderr, flush=True)
         tenth = progress.done * 10 // max(1, progress.total)
         if not quiet and tenth > told:
             told = tenth
@@ -232,4 +240,26 @@ def _line(progress: "Progress", width: int) -> Any:
     for status in DocumentStatus:
         if progress.ended.get(status):
             line.append_text(styled(status.value)).append(f" {progress.ended[status]}  ")
-    return line
+    return line.append(waits_for(progress.outage), "yellow") if progress.outage else line
+
+
+def waits_for(outage: "Outage") -> str:
+    """What a run waits for, and how long."""
+    when = f"next try in {ceil(outage.seconds)} s" if outage.seconds > 0 else "it is being tried"
+    return f"{outage.model} {outage.said}; {when}"
+
+
+class Waits:
+    """Lines for a pipe about a model that is away: one for each try, and not one for each of many documents."""
+
+    def __init__(self) -> None:
+        self._told: datetime | None = None
+
+    def line(self, outage: "Outage | None") -> str:
+        """What is to be told now; empty if that was told."""
+        if outage is None or outage.seconds == 0:
+            return ""
+        if self._told is not None and outage.next_try < self._told + _APART:
+            return ""
+        self._told = outage.next_try
+        return waits_for(outage)
