@@ -6,6 +6,7 @@ import signal
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from docmill.testing.papers import invoice_pdf
 from tests.acceptance.mill import Mill
@@ -185,6 +186,26 @@ def test_what_failed_because_of_a_limit_is_read_when_the_limit_is_raised(bare: M
     assert record["error"]["code"] == "too_many_pages"
     (mended,) = mill("documents", "retry", "--failed", "--json").data
     assert (mended["id"], mended["status"], mended["error"]) == (record["id"], "completed", None)
+
+
+def test_what_a_limit_cut_short_does_not_answer_once_the_limit_is_raised(bare: Mill) -> None:
+    mill = bare.having(DOCMILL_PLUGINS="")
+    mill.write("slip.yaml", SCHEMA)
+    first, second = Image.new("L", (300, 200), 255), Image.new("L", (300, 200), 255)
+    first.save(mill.folder / "two.tif", save_all=True, append_images=[second])
+    command = ("process", "two.tif", "--schema", "slip.yaml", "--json")
+    strict = mill.having(DOCMILL_DOCUMENTS__MAX_FRAMES="1")
+    cut, again = strict(*command).data + strict(*command).data
+    assert (cut["status"], again["duplicate_of"]) == ("completed", cut["id"])
+    assert cut["notes"] == ["The image has more than 1 frames; the others were left out."]
+    # Under another schema the same reading would do; raised, neither does.
+    (other,) = mill("process", "two.tif", "--schema", "invoice", "--json").data
+    whole, copy = mill(*command).data + mill(*command).data
+    assert [(each["status"], each["notes"]) for each in (other, whole)] == [("completed", other["notes"])] * 2
+    assert "left out" not in str(other["notes"])
+    assert (copy["status"], copy["duplicate_of"]) == ("duplicate", whole["id"])
+    # And what is whole answers under any limit.
+    assert [row["duplicate_of"] for row in strict(*command).data] == [whole["id"]]
 
 
 def test_a_model_that_stays_away_is_told_ends_the_run_and_costs_nothing_once_it_is_back(office: Mill) -> None:
