@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from docmill.cli.live import bar, drawn
 from docmill.cli.output import counted, plain, print_table, printable, styled
 from docmill.model.documents import DocumentStatus
+from docmill.model.percents import percent
 
 if TYPE_CHECKING:
     from docmill.documents.records import DocumentRecord
@@ -179,7 +180,7 @@ def _row(record: dict[str, Any]) -> Sequence[Any]:
         _first(fields, _NUMBERS),
         _first(fields, _DATES),
         f"{total} {currency}".strip() if total else "",
-        "" if sure is None else f"{sure:.0%}",
+        "" if sure is None else percent(sure),
         record["id"],
         remark,
     )
