@@ -241,7 +241,8 @@ def _line(progress: "Progress", width: int) -> Any:
     for status in DocumentStatus:
         if progress.ended.get(status):
             line.append_text(styled(status.value)).append(f" {progress.ended[status]}  ")
-    return line.append(waits_for(progress.outage), "yellow") if progress.outage else line
+    # On a line of its own: what it waits for, and how long, must not be cut.
+    return line.append(f"\n{waits_for(progress.outage)}", "yellow") if progress.outage else line
 
 
 def waits_for(outage: "Outage") -> str:
