@@ -6,6 +6,7 @@ import signal
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from docmill.testing.papers import invoice_pdf
 from docmill.testing.waiting import until
@@ -253,3 +254,50 @@ def test_a_document_is_read_once_more_by_another_schema_or_model(office: Mill) -
         ([first["id"], "--model", "nope:x"], "invalid_input"),
     ):
         assert office("documents", "reprocess", *arguments, "--json").error["code"] == code
+
+
+def test_what_a_limit_cut_short_does_not_answer_once_the_limit_is_raised(bare: Mill) -> None:
+    mill = bare.having(DOCMILL_PLUGINS="")
+    mill.write("slip.yaml", SCHEMA)
+    first, second = Image.new("L", (300, 200), 255), Image.new("L", (300, 200), 255)
+    first.save(mill.folder / "two.tif", save_all=True, append_images=[second])
+    command = ("process", "two.tif", "--schema", "slip.yaml", "--json")
+    strict = mill.having(DOCMILL_DOCUMENTS__MAX_FRAMES="1")
+    cut, again = strict(*command).data + strict(*command).data
+    assert (cut["status"], again["duplicate_of"]) == ("completed", cut["id"])
+    assert cut["notes"] == ["The image has more than 1 frames; the others were left out."]
+    # Under another schema the same reading would do; raised, neither does.
+    (other,) = mill("process", "two.tif", "--schema", "invoice", "--json").data
+    whole, copy = mill(*command).data + mill(*command).data
+    assert [(each["status"], each["notes"]) for each in (other, whole)] == [("completed", other["notes"])] * 2
+    assert "left out" not in str(other["notes"])
+    assert (copy["status"], copy["duplicate_of"]) == ("duplicate", whole["id"])
+    # And what is whole answers under any limit.
+    assert [row["duplicate_of"] for row in strict(*command).data] == [whole["id"]]
+
+
+def test_a_model_that_stays_away_is_told_ends_the_run_and_costs_nothing_once_it_is_back(office: Mill) -> None:
+    away = office.folder / "away"
+    away.touch()
+    letters = office.folder / "letters"
+    letters.mkdir()
+    for number in range(8):
+        (letters / f"{number}.pdf").write_bytes(letter(f"Invoice {number}\nTotal 12.50"))
+    shop = office.having(
+        AWAY=str(away),
+        DOCMILL_PROCESSING__RETRY__BASE_DELAY_SECONDS="0.5",
+        DOCMILL_PROCESSING__RETRY__MAX_RETRIES="9",
+        DOCMILL_PROCESSING__CIRCUIT_BREAKER__RECOVERY_TIMEOUT_SECONDS="1",
+        DOCMILL_AI__RATE="1000",
+    )
+    command = ("process", "letters", "--schema", "slip.yaml", "--model", "counting:one")
+    given_up = shop(*command)
+    assert (given_up.code, given_up.out) == (1, ""), given_up
+    assert "counting:one cannot be reached; next try in 1 s\n" in given_up.err
+    assert "(Connection refused). 5 tries one after the other failed; 0 of 8 documents are done" in given_up.err
+    assert "same command goes on" in given_up.err
+    away.unlink()
+    back = shop(*command, "--json")
+    assert (back.code, {row["status"] for row in back.data}, len(back.data)) == (0, {"completed"}, 8), back
+    assert (office.folder / "counted").read_text() == 8 * "one\n"
+    assert len(shop("documents", "list", "--json").data) == 8

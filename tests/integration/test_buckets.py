@@ -11,6 +11,7 @@ import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -18,11 +19,14 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
+from docmill.ai.providers.access import Kind
 from docmill.bootstrap.meanings import originals_of
 from docmill.documents.blobs import BlobMissing, StorageUnavailable, write_in
 from docmill.documents.buckets import Bucket, BucketBlobs, S3Missing
 from docmill.documents.faults import FileTooLarge
-from docmill.settings import StorageSection
+from docmill.services.doctor import Health, check_storage
+from docmill.settings import Settings, StorageSection
+from docmill.testing.providers import ProviderServer, Says
 from docmill.testing.waiting import until
 from docmill.testing.world import migrate
 from tests.contract.mailroom import letter, mailroom
@@ -195,9 +199,52 @@ def test_documents_are_processed_with_their_bytes_in_a_bucket(endpoint: str, tmp
 
 
 def test_a_bucket_that_cannot_be_reached_is_named(tmp_path: Path) -> None:
-    gone = BucketBlobs(bucket_at(f"http://127.0.0.1:{free_port()}"), tmp_path, patience=timedelta(seconds=1))
-    with pytest.raises(StorageUnavailable, match=r"papers.*storage"):
+    address = f"http://127.0.0.1:{free_port()}"
+    gone = BucketBlobs(bucket_at(address), tmp_path, patience=timedelta(seconds=1))
+    with pytest.raises(StorageUnavailable) as refusal:
         gone.has("0" * 64)
+    assert refusal.value.message == (
+        f"The bucket 'papers' at {address} cannot be reached (Connection refused). "
+        "Check `storage.endpoint`, and whether it runs."
+    )
+
+
+def test_a_bucket_that_is_not_there_is_named_whatever_is_asked_of_it(endpoint: str, tmp_path: Path) -> None:
+    misspelt = BucketBlobs(replace(bucket_at(endpoint), name="nosuch"), tmp_path)
+    key = "0" * 64
+    for ask in (
+        lambda: misspelt.put(io.BytesIO(b"x")),
+        lambda: misspelt.read(key),
+        lambda: misspelt.path_of(key),
+        misspelt.probe,
+    ):
+        with pytest.raises(StorageUnavailable) as refusal:
+            ask()
+        assert refusal.value.message == (
+            f"There is no bucket 'nosuch' at {endpoint}. Correct `storage.bucket`, or make the bucket."
+        )
+
+
+def test_a_place_that_is_no_bucket_is_told_in_a_sentence(tmp_path: Path) -> None:
+    with ProviderServer(lambda asked: Says("no storage at all")) as server:
+        other = BucketBlobs(bucket_at(server.base_url(Kind.GOOGLE)), tmp_path, patience=timedelta(seconds=1))
+        with pytest.raises(StorageUnavailable) as refusal:
+            other.put(io.BytesIO(b"x"))
+    assert "cannot be used: " in refusal.value.message
+    assert [part for part in ("\n", "Debug", "RetryError") if part in refusal.value.message] == []
+
+
+def test_doctor_writes_and_reads_what_it_removes(endpoint: str, tmp_path: Path, blobs: BucketBlobs) -> None:
+    blobs.probe()
+    listing = urllib.request.urlopen(f"{endpoint}/papers?list-type=2&prefix=mill/one/", timeout=10)
+    before = listing.read().count(b"<Key>")
+    settings = Settings(home=tmp_path, storage=StorageSection(kind="s3", bucket="papers", endpoint=endpoint))
+    sound = check_storage(settings, lambda: blobs)
+    assert (sound.health, sound.found) == (Health.OK, f"bucket papers at {endpoint}, written and read")
+    again = urllib.request.urlopen(f"{endpoint}/papers?list-type=2&prefix=mill/one/", timeout=10)
+    assert again.read().count(b"<Key>") == before
+    broken = check_storage(settings, lambda: BucketBlobs(replace(bucket_at(endpoint), name="nosuch"), tmp_path))
+    assert (broken.health, "no bucket 'nosuch'" in broken.found) == (Health.FAIL, True)
 
 
 def test_without_the_extra_the_error_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

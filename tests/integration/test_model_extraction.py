@@ -246,3 +246,7 @@ def test_an_answer_that_is_cut_off_is_asked_for_with_more_room_once(mill: Mill, 
     record, _, calls = mill.process(pdf(tmp_path / "longer.pdf", *PAPER, "longer"), MODELS[Kind.OPENAI])
     assert (record.status, record.error_code) == (DocumentStatus.FAILED, "output_truncated")
     assert len(calls) == 2
+    assert record.error_message == (
+        f"{MODELS[Kind.OPENAI]} has more to say about this document than it may in one answer. Process it with another "
+        "model, or with none."
+    )

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from docmill.settings import SettingsInvalid, load_settings
+from docmill.settings.origins import Origin, settings_now
 
 
 @pytest.fixture(autouse=True)
@@ -23,6 +24,7 @@ MISTAKES = {
     "lease: {duration: soon}": "lease.duration: 'soon' is not a number.",
     "pools: {ai: {capacity: many}}": "pools.ai.capacity: 'many' is not a whole number.",
     "pools: {ai: {capacity: 0}}": "pools.ai.capacity: 0 is out of range; write at least 1.",
+    "ai: {providers: {house: {base_url: 'http://gpu:'}}}": "ai.providers.house.base_url: 'http://gpu:' is no address",
     "lease: 30": "lease: 30 is not a mapping.",
     "retention: {jobs: soon}": "retention.jobs: 'soon' is not a length of time such as 90d or 12h.",
     "lease: {heartbeat: 20}": "lease: the heartbeat (20 s) must come at least twice in the duration (30 s).",
@@ -74,3 +76,17 @@ def test_ten_slots_per_pool_three_claims_a_round_and_an_order_of_pools_are_withi
         "prompts": (10, 1, None),
         "models": (20, 0, None),
     }
+
+
+def test_a_provider_whose_name_no_shell_takes_is_set_by_a_variable_over_the_file(
+    alone: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (alone / "docmill.yaml").write_text("ai: {providers: {openai-chat: {rate: 2, base_url: 'http://a/v1'}}}")
+    monkeypatch.setenv("DOCMILL_AI__PROVIDERS__openai_chat__BASE_URL", "http://b/v1")
+    settings = load_settings()
+    (provider,) = settings.ai.providers.items()
+    assert (provider[0], provider[1].rate, provider[1].base_url) == ("openai-chat", 2.0, "http://b/v1")
+    now = {each.name: each for each in settings_now(settings)}
+    address, rate = (now[f"ai.providers.openai-chat.{name}"] for name in ("base_url", "rate"))
+    assert (address.origin, rate.origin) == (Origin.ENVIRONMENT, Origin.FILE)
+    assert address.variable == "DOCMILL_AI__PROVIDERS__OPENAI_CHAT__BASE_URL"

@@ -31,7 +31,7 @@ class ProviderRules:
     """For the provider itself to read: addresses, names of variables that hold keys."""
 
 
-_ALSO_CALLED = {"gemini": "google"}
+_ALSO_CALLED = {"gemini": "google", "openai_chat": "openai-chat"}
 """Providers by the name of their models, unless the settings have one of this name."""
 
 

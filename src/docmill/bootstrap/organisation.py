@@ -49,9 +49,11 @@ class Organisation:
     @cached_property
     def processing(self) -> "Processing":
         """Documents in, by whole folders."""
+        from docmill.services.outages import Vigil
         from docmill.services.processing import Processing
 
         app = self.app
+        database, pause = app.database.scoped(self.id), app.settings.processing.circuit_breaker.recovery_timeout_seconds
         return Processing(
             app.database,
             lambda: app.blobs,
@@ -60,6 +62,7 @@ class Organisation:
             app.document_work.limits,
             self.id,
             in_flight=app.settings.processing.concurrency,
+            vigil=lambda model: Vigil(database, model, open_seconds=pause),
         )
 
     @cached_property

@@ -8,6 +8,7 @@ from docmill.cli.output import counted, print_drawn, print_json, printable, reco
 
 if TYPE_CHECKING:
     from docmill.db.database import Database
+    from docmill.documents.blobs import Blobs
     from docmill.plugin import Registry
     from docmill.services.doctor import Check
     from docmill.settings import Settings
@@ -23,7 +24,7 @@ def doctor(*, json: Json = False) -> int:
     from docmill.services.doctor import Health, examine
 
     checks = []
-    for check in examine(read_settings, _database, _registry):
+    for check in examine(read_settings, _database, _registry, _storage):
         checks.append(check)
         if not json:
             _print(check)
@@ -61,3 +62,10 @@ def _registry(settings: "Settings") -> "Registry":
     from docmill.bootstrap import load_registry
 
     return load_registry(settings.plugins)
+
+
+def _storage(settings: "Settings") -> "Blobs":
+    from docmill.bootstrap import open_blobs
+    from docmill.bootstrap.meanings import blob_links
+
+    return open_blobs(settings, lambda: blob_links(_database(settings)))

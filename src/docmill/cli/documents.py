@@ -24,6 +24,7 @@ from docmill.cli.output import (
     when,
 )
 from docmill.model.documents import DocumentStatus
+from docmill.model.percents import percent
 
 app = App(name="documents", help="Look at documents and what was found in them.")
 
@@ -72,7 +73,7 @@ def list_documents(
             file,
             each.document_type or "",
             *((each.error_code or "",) if wrong else ()),
-            "" if each.confidence is None else f"{each.confidence:.0%}",
+            "" if each.confidence is None else percent(each.confidence),
             *(() if narrow else (when(each.created_at),)),
         )
         for name, file, each in zip(ids, files, found, strict=True)
@@ -133,7 +134,7 @@ def show(document: DocumentId, /, *, json: Json = False) -> int:
     if record["fields"]:
         print()
         rows = [
-            (name, each["value"], f"{each['confidence']:.0%}", _where(each)) for name, each in record["fields"].items()
+            (name, each["value"], percent(each["confidence"]), _where(each)) for name, each in record["fields"].items()
         ]
         print_table(("FIELD", "VALUE", "SURE", "WHERE"), rows, give_way=("VALUE",))
     for name, lines in record["rows"].items():

@@ -11,6 +11,7 @@ from cyclopts import Parameter
 from docmill.cli.acting import Organisation, acting_for
 from docmill.cli.options import Json
 from docmill.cli.output import counted, print_json, print_table
+from docmill.model.percents import percent
 
 if TYPE_CHECKING:
     from docmill.extraction.scoring import DocumentScore, Summary
@@ -205,11 +206,11 @@ def _told(summary: "Summary") -> str:
     """The figures in words, for whoever does not live with them."""
     count = counted(summary.documents, "document")
     if summary.micro_visible is None:
-        parts = [f"{count}: {summary.micro:.1%} of the labels are right"]
+        parts = [f"{count}: {percent(summary.micro, 1)} of the labels are right"]
     else:
         parts = [
-            f"{count}: {summary.micro_visible:.1%} of the values that can be seen on the page are right, "
-            f"{summary.micro:.1%} of all labels"
+            f"{count}: {percent(summary.micro_visible, 1)} of the values that can be seen on the page are right, "
+            f"{percent(summary.micro, 1)} of all labels"
         ]
     if summary.failed:
         parts.append(f"{counted(summary.failed, 'document')} could not be read")
@@ -217,7 +218,7 @@ def _told(summary: "Summary") -> str:
         parts.append("no confidence is high enough for 99 % of values to be right")
     else:
         parts.append(
-            f"{summary.straight_through_99:.0%} of the documents could pass untouched: "
+            f"{percent(summary.straight_through_99)} of the documents could pass untouched: "
             f"from confidence {summary.threshold_99:.2f} on, 99 % of the values that can be seen are right"
         )
     told = "; ".join(parts) + "."

@@ -4,6 +4,8 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime, timedelta
+from math import ceil
 from os.path import basename, commonpath, dirname, isabs, relpath
 from shutil import get_terminal_size
 from textwrap import fill
@@ -13,16 +15,20 @@ from typing import TYPE_CHECKING, Any
 from docmill.cli.live import bar, drawn
 from docmill.cli.output import counted, plain, print_table, printable, styled
 from docmill.model.documents import DocumentStatus, NothingRead
+from docmill.model.percents import percent
 
 if TYPE_CHECKING:
     from docmill.documents.records import DocumentRecord
     from docmill.model.errors import DocmillError
+    from docmill.services.outages import Outage
     from docmill.services.processing import Progress, Watcher
 
 _PARTIES = ("seller_name", "company", "vendor", "vendor_name", "merchant")
 _NUMBERS = ("invoice_number", "receipt_number", "number")
 _DATES = ("issue_date", "date", "invoice_date")
 _TOTALS = ("total", "amount_due", "total_amount")
+_APART = timedelta(seconds=10)
+"""What one line says of the next try holds for tries that follow within this time."""
 _LONGEST_FILE = 100
 """Characters of a file, or of who sent it, in a table that is piped."""
 
@@ -209,7 +215,7 @@ def _row(record: dict[str, Any]) -> Sequence[Any]:
         _first(fields, _NUMBERS),
         _first(fields, _DATES),
         f"{total} {currency}".strip() if total else "",
-        "" if sure is None else f"{sure:.0%}",
+        "" if sure is None else percent(sure),
         record["id"] or "",
         remark,
     )
@@ -260,9 +266,12 @@ def progress_shown(*, quiet: bool) -> "Iterator[Watcher]":
             yield note
         return
     told, since = 0, monotonic()
+    waits = Waits()
 
     def tell(progress: "Progress") -> None:
         nonlocal told, since
+        if not quiet and (line := waits.line(progress.outage)):
+            print(line, file=sys.stderr, flush=True)
         tenth = progress.done * 10 // max(1, progress.total)
         if not quiet and (tenth > told or monotonic() - since >= _SILENCE):
             told, since = tenth, monotonic()
@@ -288,4 +297,27 @@ def _line(progress: "Progress", width: int) -> Any:
     if progress.at:
         # The first pages take seconds: that something happens must be seen before any is done.
         line.append(f"at {printable(basename(progress.at))}", style="dim")
-    return line
+    # On a line of its own: what it waits for, and how long, must not be cut.
+    return line.append(f"\n{waits_for(progress.outage)}", "yellow") if progress.outage else line
+
+
+def waits_for(outage: "Outage") -> str:
+    """What a run waits for, and how long."""
+    when = f"next try in {ceil(outage.seconds)} s" if outage.seconds > 0 else "it is being tried"
+    return f"{outage.model} {outage.said}; {when}"
+
+
+class Waits:
+    """Lines for a pipe about a model that is away: one for each try, and not one for each of many documents."""
+
+    def __init__(self) -> None:
+        self._told: datetime | None = None
+
+    def line(self, outage: "Outage | None") -> str:
+        """What is to be told now; empty if that was told."""
+        if outage is None or outage.seconds == 0:
+            return ""
+        if self._told is not None and outage.next_try < self._told + _APART:
+            return ""
+        self._told = outage.next_try
+        return waits_for(outage)

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from docmill.cli.output import is_narrow, note_left_out, print_table, printable, record, short_ids, styled, when
+from docmill.model.percents import percent
 from docmill.model.review import FieldState, SlaState
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ def failing_shown(view: "ItemView") -> None:
 def _row(each: "FieldView") -> "tuple[str | Text, ...]":
     state = "" if each.state is FieldState.EXTRACTED else each.state.value
     mark = styled("look") if each.needs_review else styled(state)
-    sure = "" if each.confidence is None else f"{each.confidence:.0%}"
+    sure = "" if each.confidence is None else percent(each.confidence)
     where = f"page {each.evidence[0]['page']}" if each.evidence else ""
     proposed = ("(nothing)" if each.proposed is None else each.proposed) if each.differs else ""
     value = "(nothing)" if each.value is None else each.value

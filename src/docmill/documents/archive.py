@@ -36,6 +36,12 @@ class Archive:
     def __contains__(self, name: str) -> bool:
         return name in self._entries
 
+    def refuse_bombs(self) -> None:
+        """Of an archive that is no book it is told if it was made to exhaust; of a book only what is read matters."""
+        for name, info in self._entries.items():
+            if info.file_size > self._limits.archive_entry_bytes or self._too_dense(info.file_size, info.compress_size):
+                raise self._refusal(name)
+
     def read(self, name: str) -> bytes:
         """An entry, counted while it is unpacked, whatever size its header claims."""
         info = self._entries[name]

@@ -98,6 +98,9 @@ class Blobs(Protocol):
     def sign(self, key: str, *, within: timedelta, now: datetime, method: Method = "GET") -> str:
         """A URL by which whoever holds it may do this, and nothing else, for so long."""
 
+    def probe(self) -> None:
+        """Make sure that bytes can be stored here, and leave nothing; StorageUnavailable says what refused."""
+
     def tidy(self, now: datetime) -> None:
         """Delete local files that nobody needs: left behind by children that died, or copies long unused."""
 
@@ -159,6 +162,15 @@ class FolderBlobs:
 
     def sign(self, key: str, *, within: timedelta, now: datetime, method: Method = "GET") -> str:
         return self._links().make(checked_key(key), method=method, expires_at=now + within)
+
+    def probe(self) -> None:
+        # The folder is made at first use: until then it matters whether it can be.
+        there = next(path for path in (self._root, *self._root.parents) if path.exists())
+        if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+            raise StorageUnavailable(
+                f"Blobs cannot be stored in {self._root}: {there} cannot be written. Correct `storage.path`, or mend "
+                "its rights."
+            )
 
     def tidy(self, now: datetime) -> None:
         sweep(self.workshop, now - UNUSED)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from docmill.documents.blobs import UNUSED, Blob, StorageUnavailable, checked_key, missing, spool, sweep, unusable
+from docmill.documents.bucket_faults import explained, is_no_bucket
 from docmill.documents.links import Method
 from docmill.model.errors import DocmillError
 from docmill.model.extras import to_install
@@ -90,10 +91,27 @@ class BucketBlobs:
     def _upload(self, file: Path, key: str) -> bool:
         if self.has(key):
             return False
-        with self._told() as obstore:
-            # In parts when it is large; they become an object when the last one is there.
-            obstore.put(self._store, checked_key(key), file)
+        try:
+            with self._told() as obstore:
+                # In parts when it is large; they become an object when the last one is there.
+                obstore.put(self._store, checked_key(key), file)
+        except FileNotFoundError as error:
+            # Where nothing can be put is no bucket, whatever it is.
+            raise self._explained(error) from None
         return True
+
+    def probe(self) -> None:
+        """Put a small object, read it and delete it, past all copies; StorageUnavailable says what refused."""
+        key, data = secrets.token_hex(32), secrets.token_bytes(16)
+        try:
+            with self._told() as obstore:
+                obstore.put(self._store, key, data)
+                found = bytes(obstore.get(self._store, key).bytes())
+                obstore.delete(self._store, key)
+        except FileNotFoundError as error:
+            raise self._explained(error) from None
+        if found != data:
+            raise StorageUnavailable(f"The bucket {self._bucket.name!r} gives other bytes than were stored.")
 
     def read(self, key: str) -> bytes:
         try:
@@ -102,11 +120,11 @@ class BucketBlobs:
             return self._fetch(key)
 
     def _fetch(self, key: str) -> bytes:
-        with self._told() as obstore:
-            try:
+        try:
+            with self._told() as obstore:
                 data = bytes(obstore.get(self._store, checked_key(key)).bytes())
-            except FileNotFoundError:
-                raise missing(key) from None
+        except FileNotFoundError:
+            raise missing(key) from None
         if hashlib.sha256(data).hexdigest() != key:
             raise StorageUnavailable(
                 f"The bucket {self._bucket.name!r} gave other bytes for {key} than were stored; restore a backup."
@@ -128,15 +146,15 @@ class BucketBlobs:
         return copy
 
     def has(self, key: str) -> bool:
-        with self._told() as obstore:
-            try:
+        try:
+            with self._told() as obstore:
                 obstore.head(self._store, checked_key(key))
-            except FileNotFoundError:
-                return False
+        except FileNotFoundError:
+            return False
         return True
 
     def delete(self, key: str) -> None:
-        with self._told() as obstore, contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(FileNotFoundError), self._told() as obstore:
             obstore.delete(self._store, checked_key(key))
         self._copy(key).unlink(missing_ok=True)
 
@@ -181,7 +199,10 @@ class BucketBlobs:
 
     @contextmanager
     def _told(self) -> Iterator[Any]:
-        """The library; whatever it raises becomes an error that says which bucket and what to check."""
+        """The library; whatever it raises becomes an error that says which bucket and what to check.
+
+        But for FileNotFoundError: that there is nothing under a key is an answer.
+        """
         try:
             import obstore
             from obstore.exceptions import BaseError
@@ -191,13 +212,15 @@ class BucketBlobs:
             ) from error
         try:
             yield obstore
-        except FileNotFoundError:
+        except FileNotFoundError as error:
+            if is_no_bucket(error):
+                raise self._explained(error) from None
             raise
         except (BaseError, OSError) as error:
-            reason = " ".join(str(error).split())[:300]
-            raise StorageUnavailable(
-                f"The bucket {self._bucket.name!r} cannot be used: {reason}. Check `storage` and the credentials."
-            ) from error
+            raise self._explained(error) from error
+
+    def _explained(self, error: BaseException) -> StorageUnavailable:
+        return explained(error, name=self._bucket.name, endpoint=self._bucket.endpoint)
 
 
 def _open(bucket: Bucket, patience: timedelta) -> "S3Store":

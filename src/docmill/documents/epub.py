@@ -110,12 +110,14 @@ def read_epub(data: bytes, limits: Limits) -> tuple[tuple[Section, ...], tuple[s
 
 def _package_name(archive: Archive, limits: Limits) -> str:
     if _CONTAINER not in archive:
+        archive.refuse_bombs()
         raise DamagedFile("The EPUB has no META-INF/container.xml. Ask for a new copy.")
     container = _parse(archive.read(_CONTAINER), limits)
     for rootfile in _named(container, "rootfile"):
         path = resolve("", unquote(rootfile.get("full-path", "")))
         if path is not None and path in archive:
             return path
+    archive.refuse_bombs()
     raise DamagedFile("The EPUB does not say where its contents are listed. Ask for a new copy.")
 
 

@@ -93,7 +93,8 @@ def check_size(image: Any, kind: Format, limits: Limits) -> None:
         raise DamagedFile("The image has no size. Scan or save it again.")
     if width * height > most:
         raise TooManyPixels(
-            f"The image has {width} x {height} pixels, more than {most // 1_000_000} million. Save it with fewer.",
+            f"The image has {width} x {height} pixels, more than {most:,} in all. Save it with fewer, or raise "
+            "documents.max_pixels.",
             width=width,
             height=height,
         )

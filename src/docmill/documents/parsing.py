@@ -44,6 +44,8 @@ class Outline:
     declared: str | None = None
     notes: tuple[str, ...] = ()
     metadata: Mapping[str, str] = field(default_factory=dict)
+    cut: Mapping[str, int] = field(default_factory=dict)
+    """As of a reading."""
 
     def as_json(self) -> dict[str, object]:
         """For a checkpoint."""
@@ -67,6 +69,7 @@ class Outline:
             declared=read.declared,
             notes=read.notes,
             metadata=read.metadata,
+            cut=read.cut,
         )
 
 
@@ -82,6 +85,7 @@ def assemble(outline: Outline, pages: Iterable[Page]) -> Reading:
         declared=outline.declared,
         notes=outline.notes,
         metadata=outline.metadata,
+        cut=outline.cut,
     )
 
 
@@ -153,6 +157,7 @@ def _outline_pdf(data: bytes, sha256: str, limits: Limits) -> Outline:
         declared=carried.declared,
         notes=(*notes, *found.notes),
         metadata=found.metadata,
+        cut={**carried.cut, **found.cut},
     )
 
 
@@ -165,7 +170,14 @@ def _outline_image(data: bytes, kind: Format, sha256: str, limits: Limits) -> Ou
     notes = (f"The image has more than {frames} frames; the others were left out.",) if more else ()
     if frames > 1 and kind in (Format.GIF, Format.WEBP):
         notes = ("The image is animated; each frame was read as a page.", *notes)
-    return Outline(sha256=sha256, format=kind, page_count=frames, needs_ocr=tuple(range(1, frames + 1)), notes=notes)
+    return Outline(
+        sha256=sha256,
+        format=kind,
+        page_count=frames,
+        needs_ocr=tuple(range(1, frames + 1)),
+        notes=notes,
+        cut={"max_frames": frames} if more else {},
+    )
 
 
 @_named

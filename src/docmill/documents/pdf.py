@@ -41,6 +41,8 @@ class PdfOutline:
     needs_ocr: tuple[int, ...]
     notes: tuple[str, ...]
     metadata: dict[str, str]
+    cut: dict[str, int]
+    """As of a reading."""
 
 
 @contextmanager
@@ -74,6 +76,7 @@ def outline(document: Any, limits: Limits) -> PdfOutline:
     needs_ocr: list[int] = []
     notes: list[str] = []
     broken: list[int] = []
+    cut: dict[str, int] = {}
     characters = 0
     for number in range(1, len(document) + 1):
         with _loaded(document, number) as page:
@@ -81,7 +84,7 @@ def outline(document: Any, limits: Limits) -> PdfOutline:
                 broken.append(number)
                 pages.append(Page(number=number, width=1.0, height=1.0, source=TextSource.NONE))
                 continue
-            found = _page(page, number, limits, notes)
+            found = _page(page, number, limits, notes, cut)
         if found is None:
             needs_ocr.append(number)
             continue
@@ -102,10 +105,11 @@ def outline(document: Any, limits: Limits) -> PdfOutline:
         needs_ocr=tuple(needs_ocr),
         notes=tuple(notes),
         metadata=_metadata(document),
+        cut=cut,
     )
 
 
-def _page(page: Any, number: int, limits: Limits, notes: list[str]) -> Page | None:
+def _page(page: Any, number: int, limits: Limits, notes: list[str], cut: dict[str, int]) -> Page | None:
     """The page as its text layer has it; None when it must be looked at."""
     box = _box(page)
     stored = raw.FPDFPage_GetRotation(page) * 90
@@ -123,6 +127,7 @@ def _page(page: Any, number: int, limits: Limits, notes: list[str]) -> Page | No
         turn = layer.direction() if usable else stored
         placed = place(words, box, turn)
         if layer.cut:
+            cut["page_characters"] = limits.page_characters
             notes.append(f"Page {number} has more text than {limits.page_characters} characters; the rest is left out.")
     finally:
         layer.close()

@@ -3,8 +3,8 @@
 import ctypes
 import re
 import zlib
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import pypdfium2.raw as raw
@@ -34,6 +34,8 @@ class Carried:
     invoice: StructuredInvoice | None = None
     declared: str | None = None
     """What it is where that is no invoice: `order`."""
+    cut: Mapping[str, int] = field(default_factory=dict)
+    """As of a reading."""
 
 
 def find_invoice(document: Any, data: bytes, limits: Limits, notes: list[str]) -> Carried:
@@ -42,7 +44,8 @@ def find_invoice(document: Any, data: bytes, limits: Limits, notes: list[str]) -
     Of several, one with a name of the standards comes first, then one that is another form of the document by its
     relationship, then the first: invoices that are only enclosed, such as those of advance payments, come after.
     """
-    related = relationships(data, limits.max_xml_bytes) if raw.FPDFDoc_GetAttachmentCount(document.raw) > 1 else {}
+    count = raw.FPDFDoc_GetAttachmentCount(document.raw)
+    related = relationships(data, limits.max_xml_bytes) if count > 1 else {}
     search = _Search(limits)
     for name, content in _attachments(document, limits, notes):
         own = related.get(name) in OWN_RELATIONSHIPS
@@ -52,7 +55,11 @@ def find_invoice(document: Any, data: bytes, limits: Limits, notes: list[str]) -
         for content in _loose_streams(data, limits):
             search.look_at("", content, (True, True))
     notes.extend(search.told())
-    return Carried(invoice=search.invoice, declared=search.declared if search.invoice is None else None)
+    return Carried(
+        invoice=search.invoice,
+        declared=search.declared if search.invoice is None else None,
+        cut={"max_attachments": limits.max_attachments} if count > limits.max_attachments else {},
+    )
 
 
 class _Search:

@@ -178,6 +178,8 @@ class Reading:
     notes: tuple[str, ...] = ()
     """What the reader could not do and a person may want to know, such as pages that were left out."""
     metadata: Mapping[str, str] = field(default_factory=dict)
+    cut: Mapping[str, int] = field(default_factory=dict)
+    """Limits beyond which something was left out, with what they were: read with higher ones, it says more."""
 
     @cached_property
     def text(self) -> str:
@@ -201,6 +203,7 @@ class Reading:
             **({"declared": self.declared} if self.declared else {}),
             "notes": list(self.notes),
             "metadata": dict(self.metadata),
+            **({"cut": dict(self.cut)} if self.cut else {}),
         }
 
     @classmethod

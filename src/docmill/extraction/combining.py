@@ -56,6 +56,7 @@ def combine(model: Extraction, local: Extraction) -> Extraction:
         checks=(*model.checks, *(check for check in local.checks if check.name not in named)),
         confidence=min((value.confidence for value in fields.values()), default=0.0),
         notes=tuple(notes),
+        cut=local.cut,
     )
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from docmill.documents.reading import Box
 from docmill.extraction.result import Extraction, FieldValue, Reader
+from docmill.model.percents import percent
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -209,9 +210,9 @@ def _panel(
             y += 30
     x_at = float(x)
     for colour, text in (
-        (_SURE, f"{SURE:.0%} and more"),
-        (_UNSURE, f"{UNSURE:.0%} to {SURE:.0%}"),
-        (_DOUBTFUL, f"below {UNSURE:.0%}"),
+        (_SURE, f"{percent(SURE)} and more"),
+        (_UNSURE, f"{percent(UNSURE)} to {percent(SURE)}"),
+        (_DOUBTFUL, f"below {percent(UNSURE)}"),
     ):
         pen.rounded_rectangle((x_at, bottom - 40, x_at + 20, bottom - 24), 4, fill=colour)
         pen.text((x_at + 28, bottom - 32), text, fill=_SOFT, font=_font(15), anchor="lm")
@@ -221,7 +222,7 @@ def _panel(
 def _bar(pen: "ImageDraw", place: tuple[float, float, float], confidence: float) -> None:
     left, top, right = place
     pen.text((left, top), "document", fill=_SOFT, font=_font(17))
-    pen.text((right, top), f"{confidence:.0%}", fill=colour_of(confidence), font=_font(17, bold=True), anchor="ra")
+    pen.text((right, top), percent(confidence), fill=colour_of(confidence), font=_font(17, bold=True), anchor="ra")
     pen.rounded_rectangle((left + 100, top + 6, right - 70, top + 16), 5, fill=_BACK)
     filled = left + 100 + max(10.0, (right - left - 170) * confidence)
     pen.rounded_rectangle((left + 100, top + 6, filled, top + 16), 5, fill=colour_of(confidence))
@@ -240,7 +241,7 @@ def _row(pen: "ImageDraw", place: tuple[float, float, float], mark: Mark, name: 
     pen.text((left + 48, top), _cut(pen, name + note, _font(15), right - left - 120), fill=_SOFT, font=_font(15))
     value = " ".join(mark.found.value.split())
     pen.text((left + 48, top + 22), _cut(pen, value, _font(20), right - left - 120), fill=_INK, font=_font(20))
-    sure = f"{mark.found.confidence:.0%}"
+    sure = percent(mark.found.confidence)
     pen.text((right, top + 22), sure, fill=mark.colour, font=_font(20, bold=True), anchor="ra")
 
 

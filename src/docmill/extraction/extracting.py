@@ -99,7 +99,8 @@ def _several(reading: Reading, found: Extraction, models: Models) -> Check | Non
 
 def _told(found: Extraction, reading: Reading) -> Extraction:
     """With what could not be read of the file: whoever looks at the fields must know what they were not read from."""
-    return replace(found, notes=tuple(dict.fromkeys((*reading.notes[:_NOTES], *found.notes))))
+    notes = tuple(dict.fromkeys((*reading.notes[:_NOTES], *found.notes)))
+    return replace(found, notes=notes, cut=reading.cut)
 
 
 def _settled(kind: Classified, schema: FieldSchema, *, asked: bool) -> Classified:

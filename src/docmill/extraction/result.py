@@ -163,6 +163,8 @@ class Extraction:
     confidence: float = 0.0
     """That of the document: how sure it is that every required field is right."""
     notes: tuple[str, ...] = ()
+    cut: Mapping[str, int] = field(default_factory=dict)
+    """Limits of reading beyond which something of the document was left out, with what they were."""
 
     def as_json(self) -> dict[str, Any]:
         """For a checkpoint or an answer."""
@@ -186,6 +188,7 @@ class Extraction:
             ],
             "confidence": round(self.confidence, 4) if self.schema else None,
             "notes": list(self.notes),
+            **({"cut": dict(self.cut)} if self.cut else {}),
         }
 
     @classmethod
@@ -209,6 +212,7 @@ class Extraction:
             ),
             confidence=data["confidence"] or 0.0,
             notes=tuple(data["notes"]),
+            cut=data.get("cut", {}),
         )
 
 

@@ -23,6 +23,7 @@ from docmill.settings import Settings, config_file, unknown_variables
 
 if TYPE_CHECKING:
     from docmill.db.database import Database
+    from docmill.documents.blobs import Blobs
     from docmill.plugin import Registry
     from docmill.services.workers import WorkerView
 
@@ -73,6 +74,7 @@ def examine(
     load_settings: Callable[[], Settings],
     open_database: Callable[[Settings], "Database"],
     load_registry: Callable[[Settings], "Registry"],
+    open_storage: Callable[[Settings], "Blobs"],
 ) -> Iterator[Check]:
     """Everything there is to check, in an order in which a later check rests on the earlier ones."""
     yield check_python()
@@ -86,6 +88,7 @@ def examine(
         return
     yield check_settings()
     yield from check_home(settings)
+    yield check_storage(settings, lambda: open_storage(settings))
     yield from check_plugins(lambda: load_registry(settings))
     yield check_models(settings)
     yield from check_database(settings, lambda: open_database(settings))
@@ -138,6 +141,19 @@ def check_settings() -> Check:
             "settings", f"{found}; {', '.join(unknown)} set nothing", "Correct the name, or unset the variable."
         )
     return ok("settings", found)
+
+
+def check_storage(settings: Settings, open_storage: Callable[[], "Blobs"]) -> Check:
+    """Whether the bytes of documents can be kept where the settings say."""
+    section = settings.storage
+    try:
+        open_storage().probe()
+    except DocmillError as error:
+        return fail("storage", error.message, "No document can be taken in until then.")
+    if section.kind == "s3":
+        at = f" at {section.endpoint}" if section.endpoint else ""
+        return ok("storage", f"bucket {section.bucket}{at}, written and read")
+    return ok("storage", f"folder {section.path or settings.home / 'blobs'}")
 
 
 def check_home(settings: Settings) -> Iterator[Check]:

@@ -20,6 +20,7 @@ from docmill.extraction.result import Extraction
 from docmill.extraction.schema import FieldSchema
 from docmill.extraction.scoring import Summary, score_document, summarise
 from docmill.model.errors import Conflict, InvalidInput
+from docmill.model.percents import percent
 
 if TYPE_CHECKING:
     from docmill.documents.reading import Reading
@@ -72,7 +73,7 @@ class Learned:
     def worse(self) -> str | None:
         """Why it should not be used; None if it may."""
         if self.after.micro < self.before.micro:
-            return f"{self.after.micro:.1%} of the values are right, {self.before.micro:.1%} without it"
+            return f"{percent(self.after.micro, 1)} of the values are right, {percent(self.before.micro, 1)} without it"
         if self.after.micro == self.before.micro and _error(self.after) > _error(self.before) + _NO_WORSE:
             return f"the confidence is off by {_error(self.after):.3f}, by {_error(self.before):.3f} without it"
         return None

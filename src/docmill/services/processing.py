@@ -2,7 +2,8 @@
 
 Documents come in a few at a time: however many files there are, only so many are in flight, and only their ids are
 remembered. Started again before its end, the same command is the same run: what it took in is not taken in again, and
-what failed for a reason outside of the file (a model that was away, a full disk) is tried again.
+what failed for a reason outside of the file (a model that was away, a full disk) is tried again. A model that stays
+away stops the run before its end (ADR 0067).
 """
 
 import hashlib
@@ -37,6 +38,7 @@ from docmill.services.documents import Documents
 from docmill.services.expiring import stay
 from docmill.services.following import wait
 from docmill.services.jobs import Jobs
+from docmill.services.outages import ModelAway, Outage, Vigil
 
 TEMPLATE = "document-processing"
 RUN = "document_run"
@@ -50,6 +52,8 @@ _READERS = 4
 """Files that are copied at the same time: most of it is waiting for the disk."""
 _SOONEST, _LATEST = 0.02, 0.25
 """Seconds between two looks at documents in flight."""
+_LOOKS_AT_MODEL = 1.0
+"""Seconds between two looks at how the model stands."""
 _PER_DOCUMENT = 0.001
 """Seconds between two looks for each of them: the more there are, the more a look costs, and the less it hurries."""
 
@@ -97,6 +101,8 @@ class Progress:
     ended: dict[DocumentStatus, int] = field(default_factory=dict)
     at: str | None = None
     """The first file that is not done: about where the readers are, for they take files in their order."""
+    outage: Outage | None = None
+    """The model that is away, while documents wait for it."""
 
     @property
     def done(self) -> int:
@@ -121,6 +127,7 @@ class Processing(Acted):
         limits: Limits,
         org_id: str = DEFAULT_ORG,
         in_flight: int = IN_FLIGHT,
+        vigil: Callable[[str], Vigil] | None = None,
     ) -> None:
         self._database = database.scoped(org_id)
         self._blobs = blobs
@@ -130,6 +137,7 @@ class Processing(Acted):
         self._org_id = org_id
         self._in_flight = in_flight
         self._chunk = min(CHUNK, in_flight)
+        self._vigil = vigil
 
     def open_run(self, paths: Sequence[str], order: Order) -> str:
         """The id of the unfinished run of these paths, or of a new one."""
@@ -173,13 +181,17 @@ class Processing(Acted):
         check: Callable[[], None] = lambda: None,
         pause: Callable[[float], object] = wait,
     ) -> list[Entry]:
-        """Process the inputs to their ends. `check` may raise, to end the wait when nobody works any more."""
+        """Process the inputs to their ends. `check` may raise, to end the wait when nobody works any more.
+
+        ModelAway if the model does not come back: the run stays open, and goes on when it is begun again.
+        """
         progress = Progress(total=len(inputs))
         entries: list[Entry] = []
         open_files: dict[str, str] = {}
         failed: list[str] = []
         waiting = deque(inputs)
-        interval = _SOONEST
+        interval, since_look = _SOONEST, 0.0
+        vigil = None if order.model is None or self._vigil is None else self._vigil(order.model)
         with ThreadPoolExecutor(_READERS, thread_name_prefix="docmill-intake") as readers:
             while waiting or open_files:
                 if waiting and len(open_files) <= self._in_flight - self._chunk:
@@ -195,11 +207,16 @@ class Processing(Acted):
                     if status is DocumentStatus.FAILED:
                         failed.append(document_id)
                 progress.at = next(iter(open_files.values()), None)
+                if vigil is not None and since_look >= _LOOKS_AT_MODEL:
+                    since_look, progress.outage = 0.0, vigil.look(sorted(open_files))
                 watch(progress)
+                if progress.outage is not None and progress.outage.hopeless:
+                    raise ModelAway(progress.outage, done=progress.done, total=progress.total)
                 room = waiting and len(open_files) <= self._in_flight - self._chunk
                 if open_files and not room:
                     soonest = max(_SOONEST, _PER_DOCUMENT * len(open_files))
                     interval = soonest if ended else min(_LATEST, max(soonest, 1.5 * interval))
+                    since_look += interval
                     pause(interval)
         # The others wrote down their end themselves.
         self._settle(failed)

@@ -9,6 +9,9 @@ from pydantic import Field, SecretStr, field_validator
 from docmill.settings.section import Length, Section, checked
 from docmill.webhooks.posting import checked_url
 
+WRITTEN = {"openai-chat": "openai_chat"}
+"""Providers whose names no shell takes into the name of a variable, as variables write them."""
+
 
 class PriceSection(Section):
     """What a model costs, in US dollars per million tokens."""
@@ -57,3 +60,17 @@ class ModelSection(Section):
     cache_ttl: Annotated[Length | None, Field(gt=timedelta(0))] = timedelta(days=7)
     prices: dict[str, PriceSection] = Field(default_factory=dict)
     providers: dict[str, ProviderSection] = Field(default_factory=dict)
+
+    @field_validator("providers", mode="before")
+    @classmethod
+    def _as_they_are_called(cls, value: object) -> object:
+        if not isinstance(value, dict):
+            return value
+        found = dict(value)
+        for name, written in WRITTEN.items():
+            own = found.pop(written, None)
+            usual = found.get(name)
+            if own is not None:
+                # What a variable says goes over what the file says.
+                found[name] = {**usual, **own} if isinstance(usual, dict) and isinstance(own, dict) else own
+        return found

@@ -13,6 +13,7 @@ from pydantic import BaseModel, SecretStr
 from pydantic_settings import EnvSettingsSource
 
 from docmill.settings.loading import PREFIX, Settings, file_values
+from docmill.settings.models import WRITTEN
 from docmill.settings.section import length_text
 
 _SECRET = re.compile(r"(?i)(password|passwd|secret|token|api_?key|(?:^|_)key$)")
@@ -54,7 +55,7 @@ def settings_now(settings: Settings) -> tuple[SettingNow, ...]:
                 name=".".join(path),
                 value=_plain(path[-1], value),
                 origin=origin,
-                variable=PREFIX + "__".join(path).upper(),
+                variable=PREFIX + "__".join(WRITTEN.get(part, part) for part in path).upper(),
             )
         )
     return tuple(found)
@@ -94,9 +95,10 @@ def _holds(values: Mapping[str, Any], path: tuple[str, ...]) -> bool:
         if not isinstance(found, Mapping):
             return False
         names = {str(name).lower(): name for name in found}
-        if part.lower() not in names:
+        name = names.get(part.lower(), names.get(WRITTEN.get(part, part)))
+        if name is None:
             return False
-        found = found[names[part.lower()]]
+        found = found[name]
     return True
 
 

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from docmill.model.ai_errors import OutputTruncated
+from docmill.model.ai_errors import ModelTimeout, OutputInvalid, OutputRefused, OutputTruncated
+from docmill.model.errors import DocmillError
 from docmill.plugin import PermanentError, StepContext, StepType, declared, step
 from docmill.steps import document_children as children
 from docmill.steps.document_extract import options_of, schema_of
@@ -22,6 +23,22 @@ class AnswerTooLong(PermanentError):
     """What a model says of this document is cut off, however often it is asked."""
 
     code = "output_truncated"
+
+
+_OTHERWISE = "Process it with another model, or with none."
+
+
+def for_operators(error: DocmillError, model: str) -> str:
+    """What went wrong, and what who processes documents can do: prompt and template are not theirs to change."""
+    match error:
+        case OutputTruncated():
+            return f"{model} has more to say about this document than it may in one answer. {_OTHERWISE}"
+        case OutputRefused():
+            return f"{model} would not answer about this document. {_OTHERWISE}"
+        case ModelTimeout():
+            return f"{model} did not answer in time. Raise ai.timeout if it often needs longer."
+        case _:
+            return f"{error.message.rstrip('.')}. {_OTHERWISE}"
 
 
 def ask_step(work: DocumentWork) -> StepType:
@@ -55,7 +72,9 @@ def ask_step(work: DocumentWork) -> StepType:
                 try:
                     reply = await asked(**settings | {"max_tokens": _ROOM * int(settings["max_tokens"])})
                 except OutputTruncated as error:
-                    raise AnswerTooLong(error.message) from error
+                    raise AnswerTooLong(for_operators(error, settings["model"])) from error
+            except (ModelTimeout, OutputInvalid, OutputRefused) as error:
+                raise type(error)(for_operators(error, settings["model"])) from error
             return {
                 # In a blob: an invoice of many pages has a long answer.
                 "key": await work.adopt(children.keep(reply.data, workshop)),

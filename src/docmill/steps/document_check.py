@@ -42,7 +42,7 @@ def check_step(work: DocumentWork) -> StepType:
         now = work.clock()
         if before is not None and before["extraction_key"] is not None:
             fresh = before["expires_at"] is None or before["expires_at"] > now
-            if fresh and await work.intact(before["extraction_key"]):
+            if fresh and await work.answers(before["extraction_key"]):
                 return {"hit": before["document_id"], "extraction": before["extraction_key"]}
             return {**unprocessed, "stale": before["extraction_key"]}
         if entity["earlier_twin"] or (before is not None and before["worked_on"]):

@@ -1,7 +1,8 @@
 """`document.read`: what stands on the pages, in limited children, page by page where it takes long.
 
 Embedded text is read in one go. Pages that need OCR are read one by one and each is stored when it is done, so a book
-goes on at the page where its worker died. Bytes that were read before, for whatever schema, are not read again.
+goes on at the page where its worker died. Bytes that were read before, for whatever schema, are not read again,
+unless a limit cut them short that is higher now.
 """
 
 import asyncio
@@ -33,7 +34,7 @@ def read_step(work: DocumentWork) -> StepType:
         """`{"reading": key of the blob, "format", "pages", "sections", ...}`."""
         checked = results["check"]
         before = checked["read_before"]
-        if before is not None and await work.intact(before):
+        if before is not None and await work.answers(before):
             return {"reading": before, "reused": True}
         try:
             if checked["original"] is None:

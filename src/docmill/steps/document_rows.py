@@ -88,6 +88,8 @@ _DECIDED = documents.alias("decided")
 _READ_BEFORE = (
     select(_READ.c.reading_key)
     .where(_READ.c.org_id == documents.c.org_id, _READ.c.sha256 == documents.c.sha256, _READ.c.reading_key.is_not(None))
+    # The newest: an older one may have been cut short by a limit of its day.
+    .order_by(_READ.c.id.desc())
     .limit(1)
     .correlate(documents)
     .scalar_subquery()

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from docmill.documents.blobs import BlobMissing, Blobs, Workshop
 from docmill.documents.limits import Limits
 from docmill.extraction.same_paper import Identity
+from docmill.steps.document_cuts import cut_short
 
 T = TypeVar("T")
 
@@ -62,8 +63,8 @@ class DocumentWork:
         """Whether the blob is there."""
         return await self._call(self.blobs().has, key)
 
-    async def intact(self, key: str) -> bool:
-        """Whether the blob is there with the bytes it was stored with.
+    async def answers(self, key: str) -> bool:
+        """Whether a reading or an extraction is there with its own bytes, and no limit of old cut it short.
 
         One that was damaged is removed: it is made anew, and all that name its key find it whole again.
         """
@@ -72,7 +73,7 @@ class DocumentWork:
         except BlobMissing:
             return False
         if hashlib.sha256(data).hexdigest() == key:
-            return True
+            return not await asyncio.to_thread(cut_short, data, self.limits)
         await self._call(self.blobs().delete, key)
         return False
 

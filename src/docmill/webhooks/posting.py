@@ -53,6 +53,8 @@ def checked_url(url: str) -> str:
     try:
         parts = urlsplit(url)
         sound = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        # A colon with nothing behind it: somebody forgot the port, or a variable was empty.
+        sound = sound and not parts.netloc.endswith(":")
     except ValueError:
         sound = False
     if not sound or not url.isascii() or any(character <= " " for character in url):

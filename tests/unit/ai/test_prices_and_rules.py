@@ -25,6 +25,7 @@ DOLLAR = 1_000_000_000
         (Rules(), "openai:gpt-4-turbo", "openai:gpt-4-turbo"),
         (Rules(), "house:llama:70b", "house:llama:70b"),
         (Rules(), "gemini:gemini-2.5-flash", "google:gemini-2.5-flash"),
+        (Rules(), "openai_chat:gpt-4o", "openai-chat:gpt-4o"),
         (Rules(providers={"gemini": ProviderRules()}), "gemini:gemini-2.5-flash", "gemini:gemini-2.5-flash"),
         (Rules(models={"gpt-4-turbo": "scripted:gpt-4-turbo"}), "gpt-4-turbo", "scripted:gpt-4-turbo"),
         (Rules(provider="scripted"), "claude-3-opus", "scripted:claude-3-opus"),

@@ -105,6 +105,11 @@ LAUGHS = b"<!DOCTYPE a [<!ENTITY a 'ha'>" + b"".join(
         pytest.param(CYCLE, "damaged_file", id="circular pages"),
         pytest.param(text_pdf([(72, 72, "x")])[:400], "damaged_file", id="cut off"),
         pytest.param(epub({"a.xhtml": chapter("A", " " * 20_000_000)}), "archive_refused", id="zip bomb"),
+        pytest.param(
+            epub({}, **{"META-INF/container.xml": "<container/>", "big.xhtml": " " * 20_000_000}),
+            "archive_refused",
+            id="zip bomb that is no book",
+        ),
         pytest.param(LAUGHS + b"]><a>&a9;</a>", "xml_refused", id="billion laughs"),
         pytest.param(b"\x00" * 1000, "unsupported_file", id="zeros"),
         pytest.param(b"", "empty_file", id="empty"),

@@ -112,6 +112,8 @@ def test_nobody_there_is_worth_another_attempt() -> None:
         "http://user@hub/",
         "http://hub:port/",
         "http://hub:99999/",
+        "http://hub:",
+        "http://[::1]:/path",
         "http://hub/a b",
         "http://hub/\r\nx: y",
         "http://[::1",
