@@ -272,6 +272,7 @@ def progress_shown(*, quiet: bool) -> "Iterator[Watcher]":
         nonlocal told, since
         if not quiet and (line := waits.line(progress.outage)):
             print(line, file=sys.stderr, flush=True)
+            since = monotonic()
         tenth = progress.done * 10 // max(1, progress.total)
         if not quiet and (tenth > told or monotonic() - since >= _SILENCE):
             told, since = tenth, monotonic()
