@@ -151,6 +151,9 @@ def _paper(part: Part, found: Extraction) -> Paper:
         for name in names:
             if name in found.fields and found.fields[name].confidence >= _LIKELY:
                 says[key] = found.fields[name].value
+    if "total" in says and not found.fields["total"].signals.get("label"):
+        # An amount for want of a total: of a list of calls behind an invoice, the price of one.
+        del says["total"]
     return Paper(page=part.page, kind=found.document_type, text=part.text, says=says)
 
 

@@ -55,6 +55,10 @@ Byte Forge Ltd                                                          INVOICE
 Travel, 2 days                                                         £400.00
                                           Total due                 £11,920.00
 """
+CALLS = "\n".join(
+    ["Itemised calls"]
+    + [f"{day:02}.02.2026  {8 + day % 12:02}:1{day % 10}  0171 55 01 {day:03}  00:31  0,15" for day in range(1, 21)]
+)
 TERMS = """
 TERMS AND CONDITIONS
 
@@ -117,10 +121,11 @@ def test_whose_pages_open_other_papers_is_told_with_the_pages(pages: tuple[str, 
         (FORGE, TERMS),
         (FORGE, DELIVERY),
         (FORGE, SLIP),
+        (FORGE, CALLS),
         (LETTER, FORGE),
         (FORGE, FORGE.replace("INVOICE", "INVOICE COPY")),
     ],
-    ids=["alone", "second page", "terms", "delivery note", "slip of the bank", "cover letter", "copy"],
+    ids=["alone", "second page", "terms", "delivery note", "slip of the bank", "list of calls", "cover letter", "copy"],
 )
 def test_what_goes_with_an_invoice_is_no_other_paper(pages: tuple[str, ...]) -> None:
     assert said(*pages) is None
