@@ -45,3 +45,8 @@ def test_words_digits_and_unevenly_spread_letters_stay_as_they_are() -> None:
         assert words(run(*pieces)) == [piece.rstrip("_") for piece in pieces]
     uneven = [*run(*"AB", gap=0.001), *(token._replace(left=token.left + 0.2) for token in run(*"CDEFG", gap=0.012))]
     assert len(spelled(uneven)) == len(uneven)
+
+
+def test_letters_that_overlap_or_run_backwards_are_left_as_they_are() -> None:
+    for tokens in (run(*"INVOICE", gap=-0.004), run(*"INVOICE")[::-1]):
+        assert words(tokens) == [token.text for token in tokens]

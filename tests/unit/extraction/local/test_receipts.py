@@ -213,6 +213,8 @@ DINER = (
         ({"NY 10580": "NY", "88 MAIN ST": "(914) 555-0142", "TOTAL ": "TOTAL $"}, "2026-06-07", "USD"),
         ({"RYE, NY 10580": "55100 KUALA LUMPUR", "TAX ": "GST "}, "2026-07-06", "MYR"),
         ({"RYE, NY 10580": "LONDON N1 9GU", "TAX ": "VAT "}, "2026-07-06", None),
+        ({"RYE, NY 10580": "ONTARIO, CA 91761"}, "2026-06-07", "USD"),
+        ({"PANCAKES ": "SINGAPORE"}, "2026-06-07", "USD"),
     ],
 )
 def test_the_month_stands_first_in_america_only(
@@ -227,8 +229,9 @@ def test_the_month_stands_first_in_america_only(
     assert values(extraction).get("currency") == currency
 
 
-def test_a_day_that_may_be_two_is_doubted_where_nothing_tells_the_country(model: Model) -> None:
-    rows = [row.replace("RYE, NY 10580", "RYE") for row in DINER]
+@pytest.mark.parametrize("line", ["RYE", "Order ID 10234", "Check in 12345", "Palermo PA 90133"])
+def test_a_day_that_may_be_two_is_doubted_where_nothing_tells_the_country(model: Model, line: str) -> None:
+    rows = [row.replace("RYE, NY 10580", line) for row in DINER]
     assert read(model, *rows).fields["date"].signals[DOUBTED_BY_READER] == 1
     plain = [row.replace("06/07/2026", "26/07/2026") for row in rows]
     assert DOUBTED_BY_READER not in read(model, *plain).fields["date"].signals
@@ -251,6 +254,8 @@ def test_the_number_of_a_house_is_no_date(model: Model) -> None:
     found = read(model, *rows)
     assert found.fields["date"].value == "2018-03-14"
     assert "2009-01-01" not in found.fields["date"].alternatives
+    dated = changed(("     DATE: 14/03/2018", ""), ("THANK YOU PLEASE COME AGAIN", "14-03-18, Wed 12:10"))
+    assert values(read(model, *dated))["date"] == "2018-03-14"
 
 
 def test_the_number_of_a_shop_keeps_its_sign(model: Model) -> None:
@@ -302,6 +307,9 @@ def test_a_tip_and_a_charge_for_service_are_parts_of_the_total(model: Model) -> 
     found = check(read(model, *rows), SCHEMA)
     assert [values(found)[name] for name in ("service_charge", "tip", "total")] == ["1.28", "2.00", "17.10"]
     assert {"total_adds_up", "lines_add_up"} <= {each.name for each in found.checks if each.passed}
+    bread = read(model, *[row.replace("PANCAKES     ", "TIP TOP BREAD") for row in DINER])
+    assert "tip" not in bread.fields
+    assert [row["description"].value for row in bread.rows["line_items"]] == ["COFFEE", "TIP TOP BREAD"]
     above = [*DINER[:-3], "TIP                                  2.00", "TOTAL                               15.82"]
     assert [row["amount"].value for row in read(model, *above).rows["line_items"]] == ["3.25", "9.50"]
 

@@ -31,6 +31,9 @@ def spelled(run: Sequence["Token"]) -> tuple["Token", ...]:
         return tuple(run)
     gaps = [after.left - token.right for token, after in pairwise(run)]
     limit = _WIDER * median(gaps)
+    if limit <= 0:
+        # They overlap, or run from right to left: nobody set them apart.
+        return tuple(run)
     inner = [gap for gap in gaps if gap <= limit]
     if max(inner) - min(inner) > _EVEN * run[0].height:
         return tuple(run)

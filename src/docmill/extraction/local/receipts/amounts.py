@@ -54,6 +54,11 @@ _LOST_POINT = re.compile(r"(?:RM|\$)?\s?(\d{1,4})(?:\s|[º°'])\s?(\d{2})")
 _DASH_POINT = re.compile(r"(?:RM|\$)?\s?(\d{1,4})\s?[-–]\s?(\d{2})")
 """An amount alone in its piece whose point was read as a dash; believed beside the label of an amount only."""
 _OF_AMOUNTS = frozenset({"total", "sub", "cash", "change", "paid", "grand", "amount"})
+_EXTRA = re.compile(
+    r"\W*(?:tips?\b(?!\W{0,2}top\b)|(?:gratuity|trinkgeld|pourboire|mancia|propina|fooi)\b"
+    r"|s(?:er)?vi?ce?\.?\s?ch(?:ar)?ge?\b)",
+    re.IGNORECASE,
+)
 _OWED = re.compile(r"outstanding|arrears|before payment|previous balance|tunggakan", re.IGNORECASE)
 _MISSPELT = ("total", "subtotal", "change", "rounding", "payment", "grand", "amount", "discount", "payable", "jumlah")
 """Words of labels that are known again when a letter or two were misread."""
@@ -106,6 +111,8 @@ class Amounts:
             if lost and len(self.found) < _LIMIT:
                 value = Decimal(f"{lost[1]}.{lost[2]}")
                 self.found.append((Span(piece=piece, start=0, end=len(piece.text)), value))
+        self.extras = frozenset(row for row in range(len(self.labels)) if _EXTRA.match(layout.row_text(row)))
+        """Rows that add to the total and were not bought: tips and service, which have fields of their own."""
         self.counts = Counter(value for _, value in self.found)
         self.last: dict[int, Decimal] = {}
         """The rightmost amount of each row that has one."""

@@ -13,9 +13,13 @@ _ELSEWHERE = re.compile(
     r"|\b(?:Singapore|Malaysia|Canada|Australia|New Zealand|Hong Kong|Ontario|Jalan)\b",
     re.IGNORECASE,
 )
+_WORDS = "CO|DE|HI|I[DN]|LA|MA|ME|O[HKR]|PA"
+"""States whose letters are a word elsewhere (`Order ID 10234`, `Palermo PA 90133`): only behind a comma."""
+_ADDRESS = re.compile(
+    rf"[A-Za-z](?:,\s?(?:{_STATES})|[., ]{{1,3}}(?!(?:{_WORDS})\b)(?:{_STATES}))[., ]{{1,3}}\d{{5}}(?:-\d{{4}})?(?!\d)"
+)
 _AMERICAN = re.compile(
-    rf"[a-z][.,\s]+(?:{_STATES})[.,\s]+\d{{5}}(?:-\d{{4}})?(?!\d)"
-    rf"|\b(?:sales|state|county|city|{_STATES})\s+tax\b|\b(?:USA|U\.S\.A\.|USD|US\$)(?!\w)",
+    rf"\b(?:sales|state|county|(?-i:(?!(?:{_WORDS})\b)(?:{_STATES})))\s+tax\b|\b(?:USA|U\.S\.A\.|USD|US\$)(?!\w)",
     re.IGNORECASE,
 )
 _TOWN = re.compile(rf"[A-Za-z]{{3,}}[.,]?\s(?:{_STATES})\.?$", re.MULTILINE)
@@ -34,6 +38,9 @@ class Country(Enum):
 def country_of(layout: Layout) -> Country:
     """By words that stand on receipts of one country and on none of another."""
     text = "\n".join(piece.text for piece in layout.pieces)
+    if _ADDRESS.search(text):
+        # Before the words: Ontario is in California too, and who sells Singapore noodles is not there.
+        return Country.AMERICA
     if _ELSEWHERE.search(text):
         return Country.ELSEWHERE
     half = [_TOWN.search(text), _TELEPHONE.search(text), "$" in text]

@@ -21,7 +21,9 @@ _TORN = (
 )
 """Tried one after the other where nothing else finds a date."""
 _HOUSE = re.compile(
-    r"\W*(?:(?:no|lot|unit|suite|blo[ck]k?)\b[\s.:]*)?\d{1,3}-\d{1,2}-\d{1,2}\s?,\s?[^\W\d]", re.IGNORECASE
+    r"\W*(?:(?:no|lot|unit|suite|blo[ck]k?)\b[\s.:]*)?\d{1,3}-\d{1,2}-\d{1,2}\s?,\s?"
+    r"(?!(?:mon|tue|wed|thu|fri|sat|sun)\w*\b|[ap]m\b)[^\W\d]",
+    re.IGNORECASE,
 )
 """The number of a house at the beginning of an address: `1-1-09, Queensbay Mall`."""
 

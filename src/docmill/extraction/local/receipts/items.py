@@ -36,10 +36,6 @@ _NOTE = re.compile(
 )
 """A row that says who sold, when and to whom."""
 _HEADINGS = re.compile(r"\b(?:qty|price|amount|amt|desc|description|item|u/?price|disc|code|uom)\b", re.IGNORECASE)
-_EXTRA = re.compile(
-    r"\W*(?:tips?|gratuity|trinkgeld|pourboire|mancia|propina|fooi|s(?:er)?vi?ce?\.?\s?ch(?:ar)?ge?)\b", re.IGNORECASE
-)
-"""A row that adds to the total and was not bought; it has a field of its own."""
 _LEAST = 0.5
 """How sure it is that a row is an item, when nothing else says so; a sum that fits makes it surer."""
 
@@ -73,7 +69,7 @@ def _items(layout: Layout, amounts: Amounts) -> list[_Item]:
     below = _named_below(layout, in_row, first, end)
     for row in range(first, end):
         found = in_row.get(row, [])
-        if _EXTRA.match(layout.row_text(row)):
+        if row in amounts.extras:
             continue
         text, spans = _wording(layout, row, found)
         if not found:

@@ -39,6 +39,7 @@ def settle(
     for name, found in (
         ("tax", _tax(fields.get("tax"), amounts, total)),
         ("rounding", _rounding(fields.get("rounding"), amounts)),
+        ("tip", _tip(fields.get("tip"), amounts)),
         ("currency", _currency(fields.get("currency"), layout)),
     ):
         settled.pop(name, None)
@@ -148,6 +149,12 @@ def _rounding(labelled: FieldValue | None, amounts: Amounts) -> FieldValue | Non
         if "round" in said and said.isdisjoint({"total", "incl", "disc"}) and abs(value) < 1:
             return _value(value, [span], 0.8)
     return None
+
+
+def _tip(labelled: FieldValue | None, amounts: Amounts) -> FieldValue | None:
+    """As it is labelled, if that is a row of its own: `Tip Top Bread` is none."""
+    given = {amounts.last.get(row) for row in amounts.extras}
+    return labelled if labelled is not None and Decimal(labelled.value) in given else None
 
 
 def _currency(labelled: FieldValue | None, layout: Layout) -> FieldValue | None:
