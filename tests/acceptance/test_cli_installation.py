@@ -17,7 +17,7 @@ UNREACHABLE = "postgresql://nobody:secret@127.0.0.1:1/nothing"
     ("variables", "says"),
     [
         ({"DOCMILL_CONFIG": "missing.yaml"}, "DOCMILL_CONFIG names 'missing.yaml', which is not a file."),
-        ({"DOCMILL_CONFIG": "broken.yaml"}, "The settings file broken.yaml cannot be read"),
+        ({"DOCMILL_CONFIG": "broken.yaml"}, "The settings file broken.yaml is no YAML: expected the node content"),
         ({"DOCMILL_CONFIG": "list.yaml"}, "The settings file list.yaml cannot be read"),
         ({"DOCMILL_CONFIG": "unknown.yaml"}, "colour: there is no such setting."),
         ({"DOCMILL_LEASE__DURATION": "soon"}, "lease.duration: 'soon' is not a number."),

@@ -60,6 +60,23 @@ def test_a_cancel_that_died_half_way_lets_nothing_in_and_is_finished_by_the_swee
     assert (view.counts, view.cancelling) == ({JobStatus.FAILED: 1, JobStatus.CANCELLED: 5}, False)
 
 
+def test_what_a_sweeper_cancels_first_is_counted_too(world: World, batches: Batches) -> None:
+    view = batches.submit(some(world, 5), limit=2)
+    fail(world, by_entity(world)["0"])
+
+    def sweep(name: str) -> None:
+        if name == "cancel.stored":
+            failpoints.hook(None)
+            world.sweep()
+
+    failpoints.hook(sweep)
+    try:
+        assert batches.cancel(view.id) == 4
+    finally:
+        failpoints.hook(None)
+    assert batches.get(view.id).counts == {JobStatus.FAILED: 1, JobStatus.CANCELLED: 4}
+
+
 def test_more_jobs_than_one_transaction_takes_are_cancelled_and_run_again(world: World, batches: Batches) -> None:
     count = AT_ONCE + 20
     view = batches.submit(some(world, count), limit=3)

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 import orjson
-from sqlalchemy import ColumnElement, Connection, Row, select, update
+from sqlalchemy import ColumnElement, Connection, Row, func, select, update
 
 from docmill.db.tables import batches, job_steps, jobs, templates
 from docmill.engine.batch import Batch, NewBatch, NewJob, Outcome, Report
@@ -141,9 +141,13 @@ class Batches(EngineBacked):
             return results_of(connection, row.id, *conditions, limit=limit, step=step)
 
     def cancel(self, batch_id: str) -> int:
-        """End every unfinished job now; how many there were. None begins after the first moment of it."""
+        """End every unfinished job now; how many there were. None begins after the first moment of it.
+
+        A sweeper that sees the first moment of it helps: what it ends counts too.
+        """
         with self._database.write() as connection:
             row = self._held(connection, batch_id)
+            before_it = _cancelled(connection, row.id)
             said = connection.execute(
                 update(batches).where(batches.c.id == row.id, batches.c.finished_at.is_(None)).values(cancelling=True)
             ).rowcount
@@ -154,13 +158,12 @@ class Batches(EngineBacked):
             raise Conflict(f"Batch {row.id} is already finished; there is nothing left to cancel.", batch_id=row.id)
         failpoint("cancel.stored")
         last: str | None = BEFORE_ALL
-        cancelled = 0
         while last is not None:
             last, ended = self._stores.work(partial(cancel_some, batch_id=row.id, after=last))
-            cancelled += ended
             if ended:
                 self._bell.ring([CONTROL])
-        return cancelled
+        with self._database.read() as connection:
+            return _cancelled(connection, row.id) - before_it
 
     def retry(
         self, batch_id: str, statuses: Iterable[JobStatus] = RETRIED, *, keep_checkpoints: bool = True
@@ -362,3 +365,9 @@ def _digest(new_jobs: Sequence[NewJob], limit: int, title: str, metadata: Mappin
     ]
     text = orjson.dumps([said, limit, title, metadata], default=dict, option=orjson.OPT_SORT_KEYS)
     return hashlib.sha256(text).hexdigest()
+
+
+def _cancelled(connection: Connection, batch_id: str) -> int:
+    """How many jobs of the batch ended by being cancelled."""
+    ended = (jobs.c.batch_id == batch_id) & (jobs.c.status == JobStatus.CANCELLED)
+    return connection.execute(select(func.count()).select_from(jobs).where(ended)).scalar_one()
