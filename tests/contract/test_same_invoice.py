@@ -129,3 +129,24 @@ def test_whoever_corrects_a_number_to_one_that_is_taken_is_told(room: Mailroom) 
     (first,) = room.process(room.put("first.pdf", FIRST))
     (following,) = room.process(room.put("next.pdf", NEXT))
     assert [first.id in check.message for check in told(room, corrected(room, following, "RE-4711"))] == [True]
+
+
+def test_once_the_first_was_corrected_the_second_has_the_invoice(room: Mailroom) -> None:
+    (first,) = room.process(room.put("first.pdf", FIRST))
+    (scan,) = room.process(room.put("scan.pdf", SCAN))
+    corrected(room, first, "RE-4799")
+    (third,) = room.process(room.put("third.pdf", SCAN.replace(b"Copy", b"Twin")))
+    assert [scan.id in check.message for check in told(room, third)] == [True]
+    # Approved with its own number, it is not accused of the one behind it.
+    assert told(room, corrected(room, scan, "RE-4711")) == []
+
+
+def test_whoever_has_the_invoice_is_not_told_of_those_behind_it(room: Mailroom) -> None:
+    (first,) = room.process(room.put("first.pdf", FIRST))
+    room.process(room.put("scan.pdf", SCAN))
+    assert told(room, corrected(room, first, "RE 4711")) == []
+    # The same bytes by another schema are the same paper, also with another behind it.
+    (room.folder / "slip.yaml").write_text(SCHEMA.replace("name: bill", "name: other_bill"))
+    (again,) = room.process(room.put("again.pdf", FIRST))
+    assert (again.status, again.schema_name) == (DocumentStatus.COMPLETED, "other_bill")
+    assert told(room, again) == []
