@@ -226,13 +226,20 @@ def _let_stand(ctx: ApplyContext, original: str, schema: str, said: Mapping[str,
         ctx.db.execute(_TELL, {"the_id": original, "the_org": ctx.org_id, "locked": said})
 
 
+def _paper(result: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What the paper is known by. A step that was done under the release before says one hash, of an invoice."""
+    if (invoice := result.get("invoice")) is not None:
+        return {"claims": (invoice,), "against": (invoice,)}
+    return result.get("paper") or {"claims": (), "against": ()}
+
+
 def _claim_paper(ctx: ApplyContext, result: Mapping[str, Any], key: str) -> None:
     """The document has its paper, or knows who had it first."""
-    paper = result.get("paper")
-    if paper is None:
+    paper = _paper(result)
+    claims, against = paper["claims"], paper["against"]
+    if not claims:
         return
     mine = {"org_id": ctx.org_id, "document_id": ctx.entity_id}
-    claims, against = paper["claims"], paper["against"]
     if paper_claims.claim(ctx.db, _kind(ctx), **mine, claims=claims, job_id=ctx.job_id, key=key, now=ctx.now):
         return
     first = paper_claims.earlier(ctx.db, **mine, against=against)
@@ -247,8 +254,7 @@ def review_outputs(ctx: ApplyContext, result: Mapping[str, Any]) -> None:
     if not ctx.db.execute(_REWRITTEN, {"the_id": ctx.entity_id, "the_org": ctx.org_id, **written}).rowcount:
         _refuse(ctx, result["locked_seen"])
     # What a person corrected is this document's from now on, and what it was read as is free.
-    kept = (result.get("paper") or {}).get("claims", ())
-    paper_claims.leave(ctx.db, org_id=ctx.org_id, document_id=ctx.entity_id, but=kept)
+    paper_claims.leave(ctx.db, org_id=ctx.org_id, document_id=ctx.entity_id, but=_paper(result)["claims"])
     _claim_paper(ctx, result, result["extraction_key"])
 
 
