@@ -1,7 +1,7 @@
 """The same invoice in two files: the second is processed, told of the first, and comes to a person."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,8 @@ from docmill.extraction.same_paper import Identity
 from docmill.model.documents import DocumentStatus
 from docmill.model.ids import DEFAULT_ORG
 from docmill.model.people import system_principal
+from docmill.steps import document_rows, document_save
+from docmill.steps.document_extract import extracted
 from docmill.steps.document_work import DocumentWork
 from tests.contract.mailroom import Mailroom, letter, mailroom
 
@@ -129,3 +131,66 @@ def test_whoever_corrects_a_number_to_one_that_is_taken_is_told(room: Mailroom) 
     (first,) = room.process(room.put("first.pdf", FIRST))
     (following,) = room.process(room.put("next.pdf", NEXT))
     assert [first.id in check.message for check in told(room, corrected(room, following, "RE-4711"))] == [True]
+
+
+def test_once_the_first_was_corrected_the_second_has_the_invoice(room: Mailroom) -> None:
+    (first,) = room.process(room.put("first.pdf", FIRST))
+    (scan,) = room.process(room.put("scan.pdf", SCAN))
+    corrected(room, first, "RE-4799")
+    (third,) = room.process(room.put("third.pdf", SCAN.replace(b"Copy", b"Twin")))
+    assert [scan.id in check.message for check in told(room, third)] == [True]
+    # Approved with its own number, it is not accused of the one behind it.
+    assert told(room, corrected(room, scan, "RE-4711")) == []
+
+
+def test_whoever_has_the_invoice_is_not_told_of_those_behind_it(room: Mailroom) -> None:
+    (first,) = room.process(room.put("first.pdf", FIRST))
+    room.process(room.put("scan.pdf", SCAN))
+    assert told(room, corrected(room, first, "RE 4711")) == []
+    # The same bytes by another schema are the same paper, also with another behind it.
+    (room.folder / "slip.yaml").write_text(SCHEMA.replace("name: bill", "name: other_bill"))
+    (again,) = room.process(room.put("again.pdf", FIRST))
+    assert (again.status, again.schema_name) == (DocumentStatus.COMPLETED, "other_bill")
+    assert told(room, again) == []
+
+
+def as_before(monkeypatch: pytest.MonkeyPatch, step: str) -> None:
+    """What `step` was done with says it as the release before did: seller and number, or one hash, as `invoice`."""
+    if step == "extract":
+        monkeypatch.setattr(document_save, "extracted", lambda results: older(extracted(results)))
+        return
+    paper = document_rows._paper
+
+    def checkpoint(result: Mapping[str, Any]) -> Mapping[str, Any]:
+        kept = {name: value for name, value in result.items() if name != "paper"}
+        return paper({**kept, "invoice": result["paper"] and result["paper"]["claims"][0]})
+
+    monkeypatch.setattr(document_rows, "_paper", checkpoint)
+
+
+def older(said: Mapping[str, Any]) -> dict[str, Any]:
+    return {("invoice" if name == "known_by" else name): value for name, value in said.items()}
+
+
+@pytest.mark.parametrize("step", ["extract", "save"])
+def test_a_document_in_flight_during_an_upgrade_still_has_its_invoice(
+    room: Mailroom, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    with monkeypatch.context() as before:
+        as_before(before, step)
+        (first,) = room.process(room.put("first.pdf", FIRST))
+    (scan,) = room.process(room.put("scan.pdf", SCAN))
+    assert [first.id in check.message for check in told(room, scan)] == [True]
+
+
+def test_a_correction_in_flight_during_an_upgrade_still_has_its_invoice(
+    room: Mailroom, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (first,) = room.process(room.put("first.pdf", FIRST))
+    with monkeypatch.context() as before:
+        as_before(before, "save")
+        corrected(room, first, "RE-4712")
+    (scan,) = room.process(room.put("scan.pdf", SCAN))
+    assert told(room, scan) == []
+    (following,) = room.process(room.put("next.pdf", NEXT))
+    assert [first.id in check.message for check in told(room, following)] == [True]

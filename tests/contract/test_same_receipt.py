@@ -66,6 +66,26 @@ def test_a_photograph_on_which_the_time_cannot_be_read_is_the_same_either_way(ro
     assert len(told(room, read(room, "with time.pdf", slip(total="3.20")))) == 1
 
 
+def corrected(room: Mailroom, record: DocumentRecord, total: str) -> DocumentRecord:
+    """The document as it is once a person gave it this total and approved it."""
+    item = room.app.review.claim(ME, record.id).id
+    room.app.review.correct(ME, item, "total", total)
+    decided = room.app.review.approve(ME, item)
+    room.work_until(lambda: all(room.app.jobs.get(job_id).summary.status.finished for job_id in decided.job_ids))
+    return room.app.documents.get(record.id)
+
+
+def test_once_the_first_was_corrected_the_next_of_its_sum_is_named(room: Mailroom) -> None:
+    noon = read(room, "noon.pdf", slip(time=" 12:30"))
+    late = read(room, "late.pdf", slip(time=" 18:05"))
+    corrected(room, noon, "16.90")
+    (check,) = told(room, read(room, "no time.pdf", slip(time="")))
+    assert late.id in check.message
+    # And of the sum that it has now, the corrected one.
+    (check,) = told(room, read(room, "16.90.pdf", slip(time="", total="16.90")))
+    assert noon.id in check.message
+
+
 STATEMENT = "Nordlicht GmbH\nKONTOAUSZUG\nRechnungsnummer: RE-4711\nRechnungsdatum: 31.03.2026\nGesamtbetrag 119,00 EUR"
 BILL = "Nordlicht GmbH\nINVOICE\nInvoice Number: RE-4711\nInvoice Date: 03.03.2026\nVAT 19.00\nTotal EUR 119.00"
 

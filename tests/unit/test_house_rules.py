@@ -201,7 +201,7 @@ WRITERS = {
     "organisations": {"services/organisations.py"},
     "processed_documents": {
         *(
-            "documents/same_papers.py",
+            "documents/paper_claims.py",
             "services/discarding.py",
             "services/document_chores.py",
             "steps/document_rows.py",

@@ -116,7 +116,7 @@ def document_work(
 def _earlier_paper(
     database: "Database", org_id: str, against: Sequence[str], document_id: str
 ) -> tuple[str, str] | None:
-    from docmill.documents.same_papers import earlier
+    from docmill.documents.paper_claims import earlier
 
     with database.scoped(org_id).read() as connection:
         return earlier(connection, org_id=org_id, against=against, document_id=document_id)

@@ -214,7 +214,7 @@ def summary_of(extraction: "Extraction") -> dict[str, Any]:
         "fields": len(extraction.fields),
         "failed_checks": [check.name for check in extraction.checks if not check.passed][:50],
         "passed_checks": sum(check.passed for check in extraction.checks),
-        "invoice": same_paper.named(extraction),
+        "known_by": same_paper.named(extraction),
     }
 
 

@@ -13,7 +13,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from docmill.db.tables import documents, jobs, processed_documents
 from docmill.db.tables.documents import UNFINISHED
 from docmill.db.tables.jobs import LIVE
-from docmill.documents import same_papers
+from docmill.documents import paper_claims
 from docmill.documents.records import ASKED, COLUMNS, KEY, NAMES, WORKED_ON, free_for
 from docmill.model.documents import DocumentStatus, leading_to
 from docmill.model.errors import Deferred, NotFound
@@ -226,16 +226,23 @@ def _let_stand(ctx: ApplyContext, original: str, schema: str, said: Mapping[str,
         ctx.db.execute(_TELL, {"the_id": original, "the_org": ctx.org_id, "locked": said})
 
 
+def _paper(result: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What the paper is known by. A step that was done under the release before says one hash, of an invoice."""
+    if (invoice := result.get("invoice")) is not None:
+        return {"claims": (invoice,), "against": (invoice,)}
+    return result.get("paper") or {"claims": (), "against": ()}
+
+
 def _claim_paper(ctx: ApplyContext, result: Mapping[str, Any], key: str) -> None:
     """The document has its paper, or knows who had it first."""
-    paper = result.get("paper")
-    if paper is None:
+    paper = _paper(result)
+    claims, against = paper["claims"], paper["against"]
+    if not claims:
         return
     mine = {"org_id": ctx.org_id, "document_id": ctx.entity_id}
-    claims, against = paper["claims"], paper["against"]
-    if same_papers.claim(ctx.db, _kind(ctx), **mine, claims=claims, job_id=ctx.job_id, key=key, now=ctx.now):
+    if paper_claims.claim(ctx.db, _kind(ctx), **mine, claims=claims, job_id=ctx.job_id, key=key, now=ctx.now):
         return
-    first = same_papers.earlier(ctx.db, **mine, against=against)
+    first = paper_claims.earlier(ctx.db, **mine, against=against)
     if first is not None and result["earlier"] is None:
         # Another file with the same paper was quicker between the look and now: write them again, with the check.
         raise Deferred("The same paper was just processed in another file.", delay=0.2)
@@ -247,8 +254,7 @@ def review_outputs(ctx: ApplyContext, result: Mapping[str, Any]) -> None:
     if not ctx.db.execute(_REWRITTEN, {"the_id": ctx.entity_id, "the_org": ctx.org_id, **written}).rowcount:
         _refuse(ctx, result["locked_seen"])
     # What a person corrected is this document's from now on, and what it was read as is free.
-    kept = (result.get("paper") or {}).get("claims", ())
-    same_papers.leave(ctx.db, org_id=ctx.org_id, document_id=ctx.entity_id, but=kept)
+    paper_claims.leave(ctx.db, org_id=ctx.org_id, document_id=ctx.entity_id, but=_paper(result)["claims"])
     _claim_paper(ctx, result, result["extraction_key"])
 
 

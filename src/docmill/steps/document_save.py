@@ -36,8 +36,7 @@ def save_step(work: DocumentWork) -> StepType:
         # What stands for a duplicate is the item of its original, unless the settings want one for each.
         options = None if hit and not policy.of_duplicates else await options_of(ctx, work)
         out, workshop = ctx.metadata.get(OUT), work.workshop
-        # A job that was begun by an earlier release does not say what its paper is known by.
-        mine = None if hit else identity(extracted(results).get("invoice", {}), locked)
+        mine = None if hit else identity(_known_by(extracted(results)), locked)
         earlier = await work.same_paper(ctx.org_id, mine, ctx.entity_id)
         saved = await ctx.cpu(children.save, path, facts, work.outputs, out, workshop, schema, options, earlier)
         if "key" in saved:
@@ -54,12 +53,21 @@ def save_step(work: DocumentWork) -> StepType:
             "paper": None if mine is None else mine._asdict(),
             "earlier": None if earlier is None else earlier[0],
             "review": None if saved["review"] is None else saved["review"] | asked_of(policy),
-            **{name: value for name, value in saved["summary"].items() if name != "invoice"},
+            **{name: value for name, value in saved["summary"].items() if name != "known_by"},
             "original_expires_after": None if expiry is None else expiry.total_seconds(),
             "cache_ttl": None if ttl is None else ttl.total_seconds(),
         }
 
     return declared(save, StepType)
+
+
+def _known_by(said: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """What the extraction says its paper is known by.
+
+    The release before called it otherwise, and a job that was begun by a still earlier one does not say it.
+    """
+    found: Mapping[str, Any] | None = said["known_by"] if "known_by" in said else said.get("invoice", {})
+    return found
 
 
 def asked_of(policy: ReviewPolicy) -> dict[str, object]:

@@ -1,5 +1,6 @@
 """The same paper in other bytes: sums can leave out the second, whatever lies in the folder and was decided."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -7,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from docmill.extraction.result import Extraction
-from docmill.extraction.same_paper import INVOICE
+from docmill.extraction.same_paper import INVOICE, identity
+from docmill.extraction.same_paper import named as known_by
 from docmill.extraction.several_documents import CHECK as SEVERAL
 from docmill.outputs.gathering import Known
 from docmill.outputs.places import OutputSettings
@@ -44,6 +46,90 @@ def folder(tmp_path: Path) -> Folder:
 
 def numbered(number: str) -> Extraction:
     return extraction(invoice_number=found(number))
+
+
+SPELLINGS = (
+    *("Groß Bau GmbH", "GROSS BAU GMBH", "groß-bau, gmbh", "GROẞ BAU GMBH", "Gros Bau GmbH"),
+    *("Gärtnerei", "Ga\u0308rtnerei", "GÄRTNEREI", "Gartnerei", "Société", "SOCIE\u0301TE\u0301", "Societe"),
+    *("ＡＢＣ　１２", "abc12", "ABC-12", "A_B_C 12", "Oﬃce", "OFFICE", "ﬁ & Co", "FI&CO.", "№ 7", "No 7", "x²", "X2"),
+    *(
+        "İstanbul",
+        "istanbul",
+        "I\u0307STANBUL",
+        "ISTANBUL",
+        "ı",
+        "ΟΔΟΣ",
+        "οδός",
+        "ΟΔΌΣ",
+        "οδοσ",
+        "Łódź",
+        "ŁÓDŹ",
+        "Ŀ",
+        "l·",
+    ),
+    *(
+        "日本",
+        "㈱日本",
+        "(株)日本",
+        "ｶﾞ",
+        "ガ",
+        "हिन्दी",
+        "हनद",
+        "Ⅷ",
+        "viii",
+        "١٢",
+        "12",
+        "½",
+        "1/2",
+        "1⁄2",
+        "ŉ",
+        "ʼn",
+        "ﬅ",
+        "st",
+    ),
+    *("--", "„“", "_", " ", "é", "e", "\u0345", "ͅα", "ᾳ", "ΑΙ"),
+)
+
+
+def groups(folder: Folder, reads: Mapping[str, Extraction]) -> tuple[list[set[str]], list[set[str]]]:
+    """Papers that are the same, by the check and by the column."""
+    said: dict[tuple[str, ...], set[str]] = {}
+    for name, read in reads.items():
+        folder.put(name, read)
+        if (mine := identity(known_by(read), {})) is not None:
+            said.setdefault(mine.claims, set()).add(name)
+    marked: dict[object, set[str]] = {}
+    for other, first in folder.ask(TWINS):
+        marked.setdefault(first, {str(first)}).add(str(other))
+    return sorted((each for each in said.values() if len(each) > 1), key=min), sorted(marked.values(), key=min)
+
+
+@pytest.mark.parametrize("field", ["seller_name", "invoice_number", "company"])
+def test_a_spelling_is_that_of_another_exactly_where_the_check_says_so(folder: Folder, field: str) -> None:
+    def spelled(text: str) -> Extraction:
+        read = slip(time="12:30") if field == "company" else extraction()
+        return replace(read, fields={**read.fields, field: found(text)})
+
+    checked, marked = groups(folder, {f"{place:04}": spelled(text) for place, text in enumerate(SPELLINGS)})
+    assert marked == checked
+    assert {"0000", "0001", "0002", "0003"} in marked
+    assert len(marked) > 10
+
+
+def test_a_total_is_another_exactly_where_the_check_says_so(folder: Folder) -> None:
+    totals = ("99.9", "99.90", "99.91", "-99.90", "0", "0.00", "100", "1E+2", "100.00")
+    reads = {f"{place:04}": slip(total=text, time="12:30") for place, text in enumerate(totals)}
+    checked, marked = groups(folder, reads)
+    assert marked == checked == [{"0000", "0001"}, {"0006", "0007", "0008"}]
+
+
+@pytest.mark.parametrize("kind", ["invoice", "credit_note", "other", "receipt"])
+def test_invoices_that_were_read_as_receipts_are_not_lost_from_a_sum(folder: Folder, kind: str) -> None:
+    one = replace(slip(time="12:30"), document_type=kind)
+    two = replace(one, fields={**one.fields, "receipt_number": found("4712")})
+    checked, marked = groups(folder, {"one1": one, "two2": two})
+    assert marked == checked == ([{"one1", "two2"}] if kind == "receipt" else [])
+    assert folder.ask(SUM.format("receipts")) == [(1 if kind == "receipt" else 2,)]
 
 
 def slip(**more: str) -> Extraction:

@@ -90,9 +90,9 @@ Index(
 )
 
 # A row of `variant` same_invoice says who had an invoice or a receipt first; its `sha256` is that of what the paper is
-# known by (`docmill.documents.same_papers`). The others are by bytes:
-# the row is a claim while `extraction_key` is null: one document at a time is processed for a key, and its job is the
-# proof that somebody still works on it.
+# known by, and its `schema_version` the id of one that came behind (`docmill.documents.paper_claims`).
+# The others are by bytes: the row is a claim while `extraction_key` is null: one document at a time is processed for a
+# key, and its job is the proof that somebody still works on it.
 processed_documents = Table(
     "processed_documents",
     metadata,

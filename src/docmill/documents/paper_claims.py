@@ -1,6 +1,8 @@
 """Who had a paper first: rows beside those of the bytes in `processed_documents`, by hashes of what it is known by.
 
 Of an invoice seller and number, of a receipt company, date, time and total (`docmill.extraction.same_paper`).
+Whoever has it has a row without `schema_version`; whoever comes behind has one with its id there, and is the one that
+is named once those before it were corrected to something else.
 """
 
 from collections.abc import Sequence
@@ -26,16 +28,21 @@ class Executes(Protocol):
 
 _FIRST = processed_documents.c
 _ME = documents.alias("me")
-# Another schema or model for the same bytes is not another paper.
-_EARLIER = (
-    select(documents.c.id, documents.c.file_name)
-    .select_from(processed_documents.join(documents, documents.c.id == _FIRST.document_id))
-    .where(_FIRST.org_id == bindparam("org", type_=IdType()), _FIRST.sha256 == bindparam("identity"))
-    .where(_FIRST.schema_name == VARIANT, _FIRST.schema_version == "", _FIRST.variant == VARIANT)
-    .where(
-        documents.c.sha256 != select(_ME.c.sha256).where(_ME.c.id == bindparam("me", type_=IdType())).scalar_subquery()
-    )
+_PAPER = (
+    (_FIRST.org_id == bindparam("org", type_=IdType())) & (_FIRST.sha256 == bindparam("identity")),
+    (_FIRST.schema_name == VARIANT) & (_FIRST.variant == VARIANT),
 )
+# Another schema or model for the same bytes is not another paper.
+_OTHER = documents.c.sha256 != select(_ME.c.sha256).where(_ME.c.id == bindparam("me", type_=IdType())).scalar_subquery()
+# The first alone: if it has the bytes of this document, those behind it were told of them.
+_EARLIEST = (
+    select(documents.c.id, documents.c.file_name, _OTHER.label("other"))
+    .select_from(processed_documents.join(documents, documents.c.id == _FIRST.document_id))
+    .where(*_PAPER)
+    .order_by(_FIRST.created_at, _FIRST.schema_version)
+    .limit(1)
+)
+_HOLDER = select(_FIRST.document_id).where(*_PAPER, _FIRST.schema_version == "")
 _LEFT = (
     delete(processed_documents)
     .where(_FIRST.org_id == bindparam("org", type_=IdType()), _FIRST.document_id == bindparam("me", type_=IdType()))
@@ -57,8 +64,8 @@ _CLAIMS = {
 def earlier(db: Executes, *, org_id: str, against: Sequence[str], document_id: str) -> tuple[str, str] | None:
     """Id and file name of the document that has this paper in other bytes; None if there is none."""
     for identity in against:
-        row = db.execute(_EARLIER, {"org": org_id, "identity": identity, "me": document_id}).first()
-        if row is not None:
+        row = db.execute(_EARLIEST, {"org": org_id, "identity": identity, "me": document_id}).first()
+        if row is not None and row.other:
             return str(row.id), str(row.file_name)
     return None
 
@@ -92,6 +99,10 @@ def claim(
     }
     # All of them, also behind one that is taken: of receipts without a time the next is told by any.
     free = [bool(db.execute(_CLAIMS[kind], {**values, "sha256": each}).rowcount) for each in claims]
+    for each in (each for each, mine in zip(claims, free, strict=True) if not mine):
+        holder = db.execute(_HOLDER, {"org": org_id, "identity": each}).scalar()
+        if holder is None or str(holder) != document_id:
+            db.execute(_CLAIMS[kind], {**values, "sha256": each, "schema_version": document_id})
     return all(free)
 
 
