@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import Connection, select
 
 from docmill.db.clock import database_now
 from docmill.db.database import Database
@@ -27,6 +27,8 @@ from docmill.services.documents import DOCUMENT, original_gone
 from docmill.services.expiring import stay
 from docmill.services.following import wait
 from docmill.services.processing import Order
+from docmill.services.quota import Room
+from docmill.services.withdrawing import withdraw
 
 _KEPT = ("file_name", "source", "sha256", "size", "format", "original_key")
 """What two documents of the same file have in common."""
@@ -52,6 +54,7 @@ class Reprocessing(Acted):
         stores: StorePool,
         *,
         org_id: str,
+        quota: int | None,
     ) -> None:
         self._database = database.scoped(org_id)
         self._bell = bell
@@ -59,6 +62,7 @@ class Reprocessing(Acted):
         self._template = template
         self._stores = stores.standing_as(self._database)
         self._org_id = org_id
+        self._room = Room(org_id, quota)
 
     def order_of(self, record: DocumentRecord) -> Order:
         """What the document was taken in for: the schema as it was then, the model, the folder for outputs."""
@@ -86,7 +90,8 @@ class Reprocessing(Acted):
     def ask(self, record: DocumentRecord, order: Order, *, document_id: str | None = None) -> Asked:
         """Have its bytes read for this order, as a document of its own; NotFound if they are not kept any more.
 
-        With a `document_id` it is that document, however often it is asked for.
+        Its original counts as one that comes in: QuotaExceeded if the organisation has no room for it. With a
+        `document_id` it is that document, however often it is asked for.
         """
         self.check(record, order)
         found = document_id or new_id()
@@ -106,6 +111,13 @@ class Reprocessing(Acted):
         if record.original_key is not None:
             # They may be about to expire with the document that had them until now.
             stay(self._database, [record.original_key], wait)
+            try:
+                self.check(record, order)
+            except NotFound:
+                # What stood there before, under an id that is asked for again, is left as it is.
+                if outcome.submitted:
+                    self._forget(another)
+                raise
         self._bell.ring(outcome.left_ready)
         return Asked(document_id=found, job_id=str(another.job_id))
 
@@ -128,12 +140,21 @@ class Reprocessing(Acted):
         def work(store: Store) -> Outcome:
             with store.session.write() as connection:
                 insert_new(connection, [another])
+                if another.original_key is not None:
+                    self._room.check(connection)
                 outcome = store.begin().run(Batch(submissions=[job]))
                 if outcome.submitted:
                     self._record(connection, "document.reprocess", (DOCUMENT, record.id), before, after | more)
             return outcome
 
         return self._stores.work(work, again=work)
+
+    def _forget(self, record: DocumentRecord) -> None:
+        def note(connection: Connection) -> None:
+            before = {"file_name": record.file_name, "sha256": record.sha256}
+            self._record(connection, "document.withdraw", (DOCUMENT, record.id), before)
+
+        withdraw(self._stores, self._bell, record, note=note)
 
 
 def another(kept: Order, *, named: Order | None, model: str | None) -> Order:
