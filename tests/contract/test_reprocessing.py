@@ -12,10 +12,11 @@ from docmill.db.database import Database
 from docmill.db.tables import documents, jobs
 from docmill.documents.records import DocumentRecord
 from docmill.model.documents import DocumentStatus
-from docmill.model.errors import NotFound
+from docmill.model.errors import Conflict, NotFound
 from docmill.model.ids import DEFAULT_ORG, new_id
 from docmill.model.people import system_principal
 from docmill.services import reprocessing
+from docmill.services.jobs import Retry
 from docmill.services.processing import Order
 from docmill.services.quota import QuotaExceeded
 from docmill.services.reprocessing import Asked, Reprocessing, another, is_answered_by
@@ -161,3 +162,27 @@ def test_bytes_that_go_in_that_moment_leave_neither_document_nor_job(
         assert list(connection.execute(select(documents.c.id)).scalars()) == [first.id]
         assert connection.execute(select(jobs.c.id).where(jobs.c.entity_id == asked)).first() is None
     assert [each.action for each in log(room.app) if each.subject_id == asked] == ["document.withdraw"]
+
+
+def test_what_it_was_taken_in_for_a_document_answers_by_itself_and_anything_else_as_another(room: Mailroom) -> None:
+    (first,) = room.process(room.put("bill.pdf", BILL))
+    jobs_, wish, asked = room.app.jobs.by(ME), Retry(everything=True), new_id()
+    kept, other = again(room).order_of(first), other_schema(room)
+    for order, document_id in ((kept, first.id), (other, asked)):
+        again(room).check(first, order)
+        started = again(room).start(first, order, jobs_, wish, document_id=asked)
+        assert (started.document_id, done(room, started).status) == (document_id, DocumentStatus.COMPLETED)
+    assert room.app.jobs.get(str(first.job_id)).summary.run == 2
+
+
+def test_what_is_not_done_or_was_not_kept_is_refused_before_anything_begins(room: Mailroom) -> None:
+    (document_id,) = room.submit(room.put("bill.pdf", BILL))
+    record = room.app.documents.get(document_id)
+    kept = again(room).order_of(record)
+    with pytest.raises(Conflict, match="is not done yet"):
+        again(room).check(record, kept)
+    nothing = replace(record, job_id=None)
+    with pytest.raises(NotFound, match="no bytes were kept"):
+        again(room).check(nothing, kept)
+    with pytest.raises(NotFound, match="no bytes were kept"):
+        again(room).start(nothing, kept, room.app.jobs.by(ME), Retry(everything=True))

@@ -20,12 +20,13 @@ from docmill.engine.batch import Batch, NewJob, Outcome
 from docmill.engine.bell import Bell
 from docmill.engine.store import Store
 from docmill.engine.store_pool import StorePool
-from docmill.model.errors import NotFound
+from docmill.model.errors import Conflict, NotFound
 from docmill.model.ids import derived_id, new_id
 from docmill.services.acting import Acted
 from docmill.services.documents import DOCUMENT, original_gone
 from docmill.services.expiring import stay
 from docmill.services.following import wait
+from docmill.services.jobs import Jobs, Retry
 from docmill.services.processing import Order
 from docmill.services.quota import Room
 from docmill.services.withdrawing import withdraw
@@ -79,7 +80,29 @@ class Reprocessing(Acted):
         )
 
     def check(self, record: DocumentRecord, order: Order) -> None:
-        """NotFound if nothing is kept of it that could answer."""
+        """Whether `start` can be asked for: NotFound if nothing is kept of it that could answer, Conflict if it is to
+        run again and is not done yet.
+        """
+        if not is_answered_by(record, order):
+            self._check_kept(record, order)
+            return
+        _own_job(record)
+        if not record.status.finished:
+            raise Conflict(f"{record.file_name} ({record.id}) is not done yet: it is {record.status}.")
+
+    def start(
+        self, record: DocumentRecord, order: Order, runs: Jobs, wish: Retry, *, document_id: str | None = None
+    ) -> Asked:
+        """Have it processed for this order. What it was taken in for it answers by itself: of its `runs` there is one
+        more, as `wish` says. Anything else is asked, and another document answers, which `document_id` may name.
+        """
+        if not is_answered_by(record, order):
+            return self.ask(record, order, document_id=document_id)
+        job_id = _own_job(record)
+        runs.retry(job_id, wish, document_id=record.id)
+        return Asked(document_id=record.id, job_id=job_id)
+
+    def _check_kept(self, record: DocumentRecord, order: Order) -> None:
         if record.sha256 is None or record.format is None:
             raise NotFound(f"Of document {record.id} nothing was kept; bring the file in again.", document_id=record.id)
         there = record.original_key is not None and self._blobs().has(record.original_key)
@@ -93,7 +116,7 @@ class Reprocessing(Acted):
         Its original counts as one that comes in: QuotaExceeded if the organisation has no room for it. With a
         `document_id` it is that document, however often it is asked for.
         """
-        self.check(record, order)
+        self._check_kept(record, order)
         found = document_id or new_id()
         with self._database.read() as connection:
             now = database_now(connection)
@@ -112,7 +135,7 @@ class Reprocessing(Acted):
             # They may be about to expire with the document that had them until now.
             stay(self._database, [record.original_key], wait)
             try:
-                self.check(record, order)
+                self._check_kept(record, order)
             except NotFound:
                 # What stood there before, under an id that is asked for again, is left as it is.
                 if outcome.submitted:
@@ -161,6 +184,14 @@ def another(kept: Order, *, named: Order | None, model: str | None) -> Order:
     """An order as it was, with another schema, as `named` has it, or another model, as far as they were asked for."""
     order = kept if named is None else replace(named, model=kept.model, out=kept.out)
     return order if model is None else replace(order, model=model)
+
+
+def _own_job(record: DocumentRecord) -> str:
+    if record.job_id is None:
+        raise NotFound(
+            f"Of {record.file_name} ({record.id}) no bytes were kept; bring the file in again.", document_id=record.id
+        )
+    return record.job_id
 
 
 def is_answered_by(record: DocumentRecord, order: Order) -> bool:
