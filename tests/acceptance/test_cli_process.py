@@ -160,6 +160,9 @@ def test_a_second_interrupt_ends_at_once_with_one_line_and_the_same_command_goes
 def test_whoever_writes_outputs_elsewhere_is_told_how_they_are_asked(office: Mill) -> None:
     told = office("process", "papers/bill.pdf", "--schema", "slip.yaml", "--out", "results").err
     assert "`docmill query --from results` and `export --from results` ask them" in told
+    spaced = office("process", "papers/bill.pdf", "--schema", "slip.yaml", "--out", "of may").err
+    assert "`docmill query --from 'of may'` and `export --from 'of may'` ask them" in spaced
+    assert "\x1b" not in office("process", "papers/bill.pdf", "--schema", "slip.yaml", "--out", "red\x1b[31m").err
     assert "--from" not in office("process", "papers/bill.pdf", "--schema", "slip.yaml").err
     listed = office("documents", "list").out
     assert "ERROR" not in listed

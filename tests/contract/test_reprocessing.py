@@ -1,6 +1,6 @@
 """A document that is read once more by another schema or model: what was read before, and said of it, stays."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -8,14 +8,19 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select, update
 
+from docmill.db.database import Database
 from docmill.db.tables import documents, jobs
 from docmill.documents.records import DocumentRecord
 from docmill.model.documents import DocumentStatus
-from docmill.model.errors import NotFound
+from docmill.model.errors import Conflict, NotFound
 from docmill.model.ids import DEFAULT_ORG, new_id
 from docmill.model.people import system_principal
+from docmill.services import reprocessing
+from docmill.services.jobs import Retry
 from docmill.services.processing import Order
+from docmill.services.quota import QuotaExceeded
 from docmill.services.reprocessing import Asked, Reprocessing, another, is_answered_by
+from docmill.settings import StorageSection
 from tests.contract.audited import log
 from tests.contract.mailroom import SCHEMA, Mailroom, letter, mailroom
 
@@ -126,3 +131,58 @@ def test_without_bytes_a_model_is_refused_and_what_was_read_of_the_pages_is_enou
     assert ask(room, first, other_schema(room)).schema_name == "note"
     with room.app.database.read() as connection:
         assert len(connection.execute(select(documents.c.id)).all()) == 2
+
+
+def test_what_the_organisation_has_no_room_for_is_refused_as_an_upload_is(database_url: str, tmp_path: Path) -> None:
+    storage = StorageSection(originals_expire_after=None, quota_bytes=2 * len(BILL))
+    with mailroom(database_url, tmp_path, storage=storage) as room:
+        (first,) = room.process(room.put("bill.pdf", BILL))
+        ask(room, first, other_schema(room))
+        with pytest.raises(QuotaExceeded) as refused:
+            ask(room, first, room.order(schema_version="newer"))
+        assert refused.value.details == {"wanted": 3 * len(BILL), "quota": 2 * len(BILL)}
+        with room.app.database.read() as connection:
+            assert len(connection.execute(select(documents.c.id)).all()) == 2
+            assert len(connection.execute(select(jobs.c.id)).all()) == 2
+
+
+def test_bytes_that_go_in_that_moment_leave_neither_document_nor_job(
+    room: Mailroom, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (first,) = room.process(room.put("bill.pdf", BILL))
+    asked, order = new_id(), another(again(room).order_of(first), named=None, model="local:two")
+
+    def gone(database: Database, keys: Sequence[str], pause: object) -> None:
+        room.app.blobs.delete(*keys)
+
+    monkeypatch.setattr(reprocessing, "stay", gone)
+    with pytest.raises(NotFound, match="is not kept any more"):
+        again(room).ask(first, order, document_id=asked)
+    with room.app.database.read() as connection:
+        assert list(connection.execute(select(documents.c.id)).scalars()) == [first.id]
+        assert connection.execute(select(jobs.c.id).where(jobs.c.entity_id == asked)).first() is None
+    assert [each.action for each in log(room.app) if each.subject_id == asked] == ["document.withdraw"]
+
+
+def test_what_it_was_taken_in_for_a_document_answers_by_itself_and_anything_else_as_another(room: Mailroom) -> None:
+    (first,) = room.process(room.put("bill.pdf", BILL))
+    jobs_, wish, asked = room.app.jobs.by(ME), Retry(everything=True), new_id()
+    kept, other = again(room).order_of(first), other_schema(room)
+    for order, document_id in ((kept, first.id), (other, asked)):
+        again(room).check(first, order)
+        started = again(room).start(first, order, jobs_, wish, document_id=asked)
+        assert (started.document_id, done(room, started).status) == (document_id, DocumentStatus.COMPLETED)
+    assert room.app.jobs.get(str(first.job_id)).summary.run == 2
+
+
+def test_what_is_not_done_or_was_not_kept_is_refused_before_anything_begins(room: Mailroom) -> None:
+    (document_id,) = room.submit(room.put("bill.pdf", BILL))
+    record = room.app.documents.get(document_id)
+    kept = again(room).order_of(record)
+    with pytest.raises(Conflict, match="is not done yet"):
+        again(room).check(record, kept)
+    nothing = replace(record, job_id=None)
+    with pytest.raises(NotFound, match="no bytes were kept"):
+        again(room).check(nothing, kept)
+    with pytest.raises(NotFound, match="no bytes were kept"):
+        again(room).start(nothing, kept, room.app.jobs.by(ME), Retry(everything=True))

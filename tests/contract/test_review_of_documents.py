@@ -12,6 +12,7 @@ import pytest
 from sqlalchemy import select, update
 
 from docmill.db.tables import documents, job_steps, jobs, review_items
+from docmill.documents.blobs import BlobDamaged
 from docmill.documents.records import DocumentRecord
 from docmill.engine.context import AppliedDatabase
 from docmill.extraction.result import Extraction
@@ -100,6 +101,20 @@ def test_the_whole_way_of_a_correction(room: Mailroom) -> None:
     assert (view.item.id, view.item.status) == (item, ReviewStatus.CORRECTED)
     total = next(each for each in view.fields if each.path == "total")
     assert (total.value, total.differs, total.proposed) == ("99.00", True, "12.50")
+
+
+@pytest.mark.parametrize("lost", [b"", b"x\x9c broken"], ids=["empty", "broken"])
+def test_an_approval_as_it_stands_needs_nothing_that_the_disk_lost_and_one_by_the_rules_names_it(
+    room: Mailroom, lost: bytes
+) -> None:
+    (record,) = room.process(room.put("bill.pdf", BILL))
+    room.app.blobs.path_of(str(record.extraction_key)).write_bytes(lost)
+    item = room.app.review.claim(ME, record.id)
+    with pytest.raises(BlobDamaged, match="restore it from a backup"):
+        room.app.review.approve(ME, item.id, anyway=False)
+    assert room.app.review.list(ME)[0].status is ReviewStatus.IN_REVIEW
+    decided = room.app.review.approve(ME, item.id)
+    assert (decided.item.status, list(decided.failing)) == (ReviewStatus.APPROVED, [])
 
 
 def test_a_run_while_somebody_reviews_keeps_their_values_and_their_claim(room: Mailroom) -> None:

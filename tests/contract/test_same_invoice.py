@@ -14,6 +14,7 @@ from docmill.extraction.same_paper import Identity
 from docmill.model.documents import DocumentStatus
 from docmill.model.ids import DEFAULT_ORG
 from docmill.model.people import system_principal
+from docmill.model.review import ChecksFail
 from docmill.steps import document_rows, document_save
 from docmill.steps.document_extract import extracted
 from docmill.steps.document_work import DocumentWork
@@ -115,6 +116,31 @@ def test_a_corrected_number_is_told_no_more(room: Mailroom) -> None:
     (second,) = room.process(room.put("scan.pdf", SCAN))
     assert told(room, corrected(room, second, "RE-4713")) == []
     assert [check["name"] for check in written(room, second)["checks"] if check["name"] == CHECK] == []
+
+
+def test_a_number_is_told_as_used_until_a_person_makes_it_another_and_then_nothing_stands_in_the_way(
+    room: Mailroom,
+) -> None:
+    room.process(room.put("first.pdf", FIRST))
+    (second,) = room.process(room.put("scan.pdf", SCAN))
+    review = room.app.review
+    item = review.claim(ME, second.id).id
+
+    def failing() -> list[str]:
+        return [str(check["name"]) for check in review.get(ME, item).checks if not check["passed"]]
+
+    review.correct(ME, item, "total", "13.00")
+    assert failing() == [CHECK]
+    review.correct(ME, item, "invoice_number", "re 4711")
+    assert failing() == [CHECK], "it is the same number, written otherwise"
+    with pytest.raises(ChecksFail, match=CHECK):
+        review.approve(ME, item, anyway=False)
+    review.correct(ME, item, "invoice_number", "RE-4713")
+    assert failing() == []
+    review.undo(ME, item)
+    assert failing() == [CHECK]
+    review.correct(ME, item, "invoice_number", "RE-4713")
+    assert review.approve(ME, item, anyway=False).failing == []
 
 
 def test_a_document_has_the_invoice_that_a_person_made_it(room: Mailroom) -> None:

@@ -16,6 +16,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import obstore
+import obstore.exceptions
 import pytest
 from pydantic import SecretStr
 
@@ -245,6 +247,24 @@ def test_doctor_writes_and_reads_what_it_removes(endpoint: str, tmp_path: Path, 
     assert again.read().count(b"<Key>") == before
     broken = check_storage(settings, lambda: BucketBlobs(replace(bucket_at(endpoint), name="nosuch"), tmp_path))
     assert (broken.health, "no bucket 'nosuch'" in broken.found) == (Health.FAIL, True)
+
+
+def test_doctor_removes_what_it_wrote_also_where_reading_is_refused(
+    endpoint: str, blobs: BucketBlobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def keys() -> int:
+        listing = urllib.request.urlopen(f"{endpoint}/papers?list-type=2&prefix=mill/one/", timeout=10)
+        return int(listing.read().count(b"<Key>"))
+
+    def refused(*about: object) -> None:
+        assert keys() == before + 1
+        raise obstore.exceptions.PermissionDeniedError("- AccessDenied: s3:GetObject is not allowed")
+
+    before = keys()
+    monkeypatch.setattr(obstore, "get", refused)
+    with pytest.raises(StorageUnavailable, match="s3:GetObject is not allowed"):
+        blobs.probe()
+    assert keys() == before
 
 
 def test_without_the_extra_the_error_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -183,7 +183,7 @@ WRITERS = {
     "documents": {
         *("documents/records.py", "steps/document_rows.py", "services/documents.py", "services/expiring.py"),
         *("services/rerunning.py", "services/review_decisions.py", "services/review_edits.py", "services/search.py"),
-        *("services/discarding.py", "services/uploads.py"),
+        *("services/discarding.py", "services/withdrawing.py"),
     },
     "extracted_fields": {"review/rows.py", "services/review_edits.py"},
     "field_history": {"services/review_edits.py"},

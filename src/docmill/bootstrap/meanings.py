@@ -216,9 +216,10 @@ def retry_policy(settings: Settings) -> "RetryPolicy":
 
 def review_reading(settings: Settings, blobs: "Callable[[], Blobs]") -> "Reading":
     """Where review finds extractions and schemas. A blob is what its key says, so what was read is kept."""
+    import hashlib
     from functools import lru_cache
 
-    from docmill.documents.blobs import BlobMissing
+    from docmill.documents.blobs import BlobDamaged, BlobMissing
     from docmill.extraction.overrides import apply_overrides
     from docmill.extraction.result import Extraction
     from docmill.extraction.schema import FieldSchema, load_schema
@@ -230,9 +231,16 @@ def review_reading(settings: Settings, blobs: "Callable[[], Blobs]") -> "Reading
     @lru_cache(maxsize=32)
     def extraction(key: str) -> Extraction | None:
         try:
-            return Extraction.from_json(unpack(blobs().read(key)))
+            data = blobs().read(key)
         except BlobMissing:
             return None
+        if hashlib.sha256(data).hexdigest() != key:
+            raise BlobDamaged(
+                f"What was read of the document is stored, and damaged ({key}). Process the file again, or restore it "
+                "from a backup.",
+                key=key,
+            )
+        return Extraction.from_json(unpack(data))
 
     @lru_cache(maxsize=64)
     def schema(name: str, file: str | None) -> FieldSchema | None:

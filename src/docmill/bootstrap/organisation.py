@@ -90,7 +90,13 @@ class Organisation:
 
         app = self.app
         return Reprocessing(
-            app.database, app.bell, lambda: app.blobs, self._processing_template, app.stores, org_id=self.id
+            app.database,
+            app.bell,
+            lambda: app.blobs,
+            self._processing_template,
+            app.stores,
+            org_id=self.id,
+            quota=app.settings.storage.quota_bytes,
         )
 
     def order(self, schema: str | None, model: str | None) -> "Order":

@@ -28,7 +28,7 @@ def reprocess(
     from docmill.extraction.models import fingerprint
     from docmill.services.jobs import Retry
     from docmill.services.ordering import order_of
-    from docmill.services.reprocessing import another, is_answered_by
+    from docmill.services.reprocessing import another
 
     if not documents:
         raise WrongUse("Name documents: docmill documents reprocess invoice.pdf --schema receipt")
@@ -51,20 +51,8 @@ def reprocess(
         chosen = [service.get(each) for each in dict.fromkeys(service.find_id(each) for each in documents)]
         wanted = [(record, another(again.order_of(record), named=named, model=asked)) for record in chosen]
         for record, order in wanted:
-            if not is_answered_by(record, order):
-                again.check(record, order)
-            elif record.job_id is None:
-                raise WrongUse(f"Of {record.file_name} ({record.id}) no bytes were kept; process the file again.")
-            elif not record.status.finished:
-                raise WrongUse(f"{record.file_name} ({record.id}) is not done yet: it is {record.status}.")
-        started: dict[str, str] = {}
-        for record, order in wanted:
-            if is_answered_by(record, order):
-                job_id = str(record.job_id)
-                installation.jobs.by(acting).retry(job_id, Retry(everything=True), document_id=record.id)
-                started[record.id] = job_id
-            else:
-                begun = again.ask(record, order)
-                started[begun.document_id] = begun.job_id
-        finish(installation, list(started.values()))
-        return tell(installation, list(started), json=json)
+            again.check(record, order)
+        jobs, wish = installation.jobs.by(acting), Retry(everything=True)
+        started = [again.start(record, order, jobs, wish) for record, order in wanted]
+        finish(installation, [each.job_id for each in started])
+        return tell(installation, [each.document_id for each in started], json=json)

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
@@ -96,8 +97,9 @@ def process(
         records = _in_order(asked, absent, _records(installation, entries))
         failed = print_records(records) if json else print_results(records)
         if out is not None and target.resolve() != installation.document_work.outputs.root.resolve():
-            told = f"the outputs are in {target}: `docmill query --from {target}` and `export --from {target}` ask them"
-            print(f"note: {told}; without it both look where the settings say.", file=sys.stderr)
+            where = quote(str(target))
+            told = f"the outputs are in {target}: `docmill query --from {where}` and `export --from {where}` ask them"
+            print(printable(f"note: {told}; without it both look where the settings say."), file=sys.stderr)
     return 1 if failed else 0
 
 

@@ -142,7 +142,7 @@ def _remarks(files: Sequence[str], remarks: Sequence[str]) -> list[str]:
     for file, remark in zip(files, remarks, strict=True):
         if remark and not _ONLY_A_COPY.fullmatch(remark):
             alike.setdefault(remark, []).append(file)
-    return [printable(f"{', '.join(some)}: {remark}") for remark, some in alike.items()]
+    return [printable(f"{_first_of(some)}: {remark}") for remark, some in alike.items()]
 
 
 def _copies(files: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
@@ -153,8 +153,13 @@ def _copies(files: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
         if row[-1].startswith(_COPY):
             original = row[-1].removeprefix(_COPY).partition(": ")[0]
             told.append(printable(f"{file} of {named.get(original, original)}"))
+    return f"Copies: {_first_of(told)}." if told else ""
+
+
+def _first_of(told: Sequence[str]) -> str:
+    """Few by name, and how many more there are: a folder has thousands."""
     more = f", and {len(told) - _MOST_TOLD} more (`--json` names all)" if len(told) > _MOST_TOLD else ""
-    return f"Copies: {', '.join(told[:_MOST_TOLD])}{more}." if told else ""
+    return f"{', '.join(told[:_MOST_TOLD])}{more}"
 
 
 def _fitting(rows: Sequence[Sequence[Any]], width: int) -> list[int]:
@@ -235,7 +240,7 @@ def _unread(record: Mapping[str, Any]) -> str:
 _COPY = "duplicate of "
 _ONLY_A_COPY = re.compile(rf"{_COPY}\S+")
 _MOST_TOLD = 3
-"""Checks of a document that are told in the table: `docmill documents show` has all."""
+"""Checks of a document that are told in the table (`docmill documents show` has all), and files of one remark."""
 
 
 def _told(checks: Sequence[Mapping[str, Any]]) -> str:

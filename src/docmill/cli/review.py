@@ -67,7 +67,8 @@ def whom(installation: "Installation", acting: "Principal", name: str) -> str:
     return installation.people.get(acting, name).id if "@" in name else name
 
 
-def told(item: "ItemSummary", *, json: bool) -> int:
+def tell_item(item: "ItemSummary", *, json: bool) -> int:
+    """Say where an item stands now; the exit code of a command that was done."""
     if json:
         print_json({"item": item_json(item)})
     else:
@@ -152,7 +153,7 @@ def claim(
 ) -> int:
     """Claim an item: nobody else writes on it until you are done or your claim ends."""
     with desk(organisation, name) as (review, me, _):
-        return told(review.claim(me, review.find_id(me, item), version=version), json=json)
+        return tell_item(review.claim(me, review.find_id(me, item), version=version), json=json)
 
 
 @app.command
@@ -161,7 +162,7 @@ def release(
 ) -> int:
     """Give a claimed item back; what you did to its fields stays."""
     with desk(organisation, name) as (review, me, _):
-        return told(review.release(me, review.find_id(me, item), version=version), json=json)
+        return tell_item(review.release(me, review.find_id(me, item), version=version), json=json)
 
 
 @app.command(usage="docmill review correct [OPTIONS] ITEM FIELD=VALUE...")
@@ -197,7 +198,7 @@ def correct(
             version = None if version is None else after.version
         if not json:
             failing_shown(review.get(me, found))
-        return told(after, json=json)
+        return tell_item(after, json=json)
 
 
 @app.command(usage="docmill review confirm [OPTIONS] ITEM [FIELDS...]")
@@ -218,7 +219,7 @@ def confirm(
         after = review.confirm(me, review.find_id(me, item), fields or None, version=version)
         if not json:
             failing_shown(review.get(me, after.id))
-        return told(after, json=json)
+        return tell_item(after, json=json)
 
 
 @app.command
@@ -234,7 +235,7 @@ def clear(
 ) -> int:
     """Say that the document has no such value."""
     with desk(organisation, name) as (review, me, _):
-        return told(review.clear(me, review.find_id(me, item), field, version=version), json=json)
+        return tell_item(review.clear(me, review.find_id(me, item), field, version=version), json=json)
 
 
 @app.command
@@ -250,7 +251,7 @@ def undo(
 ) -> int:
     """Take back the last thing done to an item that is not decided."""
     with desk(organisation, name) as (review, me, _):
-        return told(review.undo(me, review.find_id(me, item), field, version=version), json=json)
+        return tell_item(review.undo(me, review.find_id(me, item), field, version=version), json=json)
 
 
 @app.command
@@ -274,7 +275,7 @@ def postpone(
     with desk(organisation, name) as (review, me, installation):
         with installation.database.read() as connection:
             until = database_now(connection) + pause
-        return told(review.postpone(me, review.find_id(me, item), until, version=version), json=json)
+        return tell_item(review.postpone(me, review.find_id(me, item), until, version=version), json=json)
 
 
 @app.command
@@ -283,7 +284,7 @@ def resume(
 ) -> int:
     """End a postponement now."""
     with desk(organisation, name) as (review, me, _):
-        return told(review.resume(me, review.find_id(me, item), version=version), json=json)
+        return tell_item(review.resume(me, review.find_id(me, item), version=version), json=json)
 
 
 @app.command(usage="docmill review assign [OPTIONS] ITEM [NAME | --nobody]")
@@ -307,9 +308,9 @@ def assign(
     with desk(organisation, name) as (review, me, installation):
         found = review.find_id(me, item)
         if nobody:
-            return told(review.unassign(me, found, version=version), json=json)
+            return tell_item(review.unassign(me, found, version=version), json=json)
         chosen = None if to is None else whom(installation, me, to)
-        return told(review.assign(me, found, chosen, version=version), json=json)
+        return tell_item(review.assign(me, found, chosen, version=version), json=json)
 
 
 @app.command

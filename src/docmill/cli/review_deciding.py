@@ -1,19 +1,16 @@
 """`docmill review approve` and `reject`: the last word on a document."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from cyclopts import Parameter
 
 from docmill.cli.acting import Organisation
+from docmill.cli.document_endings import finish
 from docmill.cli.errors import WrongUse
 from docmill.cli.options import Json
 from docmill.cli.output import print_json
-from docmill.cli.review import As, ItemId, Version, desk, told
+from docmill.cli.review import As, ItemId, Version, desk, tell_item
 from docmill.cli.review_text import item_json, stands
-
-if TYPE_CHECKING:
-    from docmill.bootstrap import App as Installation
-    from docmill.services.review import Decided
 
 
 def approve(
@@ -39,28 +36,14 @@ def approve(
             decided = review.approve(me, review.find_id(me, item), version=version, anyway=anyway)
         except ChecksFail as fault:
             raise ChecksFail(f"{fault.message} `--anyway` approves it as it is.", **fault.details) from None
-        if wait and decided.job_ids:
-            _written(installation, decided)
+        if wait:
+            finish(installation, decided.job_ids)
     if json:
         failing = list(decided.failing)
         print_json({"item": item_json(decided.item), "job_ids": list(decided.job_ids), "failing": failing})
     else:
         print(stands(decided.item))
     return 0
-
-
-def _written(installation: "Installation", decided: "Decided") -> None:
-    """Work until the outputs are written, as `docmill process` does."""
-    from docmill.services.following import wait
-    from docmill.workers.process import alongside
-
-    # A worker is everybody's: the installation closes what it opens.
-    with alongside((installation.whole or installation).worker()) as worker:
-        pause = 0.02
-        while any(not position.status.finished for position in installation.jobs.positions(decided.job_ids).values()):
-            worker.check()
-            wait(pause)
-            pause = min(0.25, pause * 1.5)
 
 
 def reject(
@@ -79,4 +62,4 @@ def reject(
     if reason is None:
         raise WrongUse("Say why it is rejected, for whoever looks at it later: --reason 'not addressed to us'.")
     with desk(organisation, name) as (review, me, _):
-        return told(review.reject(me, review.find_id(me, item), reason, version=version).item, json=json)
+        return tell_item(review.reject(me, review.find_id(me, item), reason, version=version).item, json=json)

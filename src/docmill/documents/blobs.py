@@ -165,8 +165,12 @@ class FolderBlobs:
 
     def probe(self) -> None:
         # The folder is made at first use: until then it matters whether it can be.
-        there = next(path for path in (self._root, *self._root.parents) if path.exists())
-        if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+        try:
+            there = next(path for path in (self._root, *self._root.parents) if path.exists())
+            folder = there.is_dir()
+        except OSError as error:
+            raise unusable(self._root, error) from error
+        if not folder or not os.access(there, os.W_OK | os.X_OK):
             raise StorageUnavailable(
                 f"Blobs cannot be stored in {self._root}: {there} cannot be written. Correct `storage.path`, or mend "
                 "its rights."

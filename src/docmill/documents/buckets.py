@@ -106,12 +106,25 @@ class BucketBlobs:
         try:
             with self._told() as obstore:
                 obstore.put(self._store, key, data)
-                found = bytes(obstore.get(self._store, key).bytes())
-                obstore.delete(self._store, key)
+            found = self._looked_at(key)
         except FileNotFoundError as error:
             raise self._explained(error) from None
         if found != data:
             raise StorageUnavailable(f"The bucket {self._bucket.name!r} gives other bytes than were stored.")
+
+    def _looked_at(self, key: str) -> bytes:
+        """The bytes of an object that goes, whether it can be read or not."""
+        try:
+            with self._told() as obstore:
+                found = bytes(obstore.get(self._store, key).bytes())
+        except BaseException:
+            # What refused the reading is told, whatever comes of this.
+            with contextlib.suppress(DocmillError, FileNotFoundError), self._told() as obstore:
+                obstore.delete(self._store, key)
+            raise
+        with self._told() as obstore:
+            obstore.delete(self._store, key)
+        return found
 
     def read(self, key: str) -> bytes:
         try:

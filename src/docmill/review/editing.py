@@ -8,6 +8,7 @@ from typing import Any
 from docmill.extraction.checks import REQUIRED, check
 from docmill.extraction.locking import CHECKED_BY_A_PERSON, with_locked
 from docmill.extraction.result import Extraction, FieldValue
+from docmill.extraction.same_paper import with_values
 from docmill.extraction.schema import THRESHOLD, Field, FieldSchema
 from docmill.extraction.values.amounts import format_amount
 from docmill.extraction.values.canonical import canonical, is_canonical
@@ -227,11 +228,15 @@ def applied(rows: Sequence[FieldRow], changes: Sequence[Change]) -> list[FieldRo
 def rechecked(
     rows: Sequence[FieldRow], extraction: Extraction | None, schema: FieldSchema | None
 ) -> tuple[list[FieldRow], list[dict[str, object]]]:
-    """The rows with the checks that their values pass and fail now, and the checks of the whole document."""
+    """The rows with the checks that their values pass and fail now, and the checks of the whole document.
+
+    Whether another document has the same paper is asked again when the outputs are written: it is not known of values
+    by which the paper is another.
+    """
     if extraction is None or schema is None:
         return [_judged(row, row.details) for row in rows], []
     values = {row.name: row.value for row in rows if row.row_index is None}
-    judged = check(with_locked(extraction, values | locks_of(rows)), schema)
+    judged = check(with_locked(with_values(extraction, values), values | locks_of(rows)), schema)
     cells = _cells(rows, judged)
     told = [
         {"name": one.name, "passed": one.passed, "message": one.message, "fields": list(one.fields)}

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import Connection, select
 
 from docmill.db.clock import database_now
 from docmill.db.database import Database
@@ -20,13 +20,16 @@ from docmill.engine.batch import Batch, NewJob, Outcome
 from docmill.engine.bell import Bell
 from docmill.engine.store import Store
 from docmill.engine.store_pool import StorePool
-from docmill.model.errors import NotFound
+from docmill.model.errors import Conflict, NotFound
 from docmill.model.ids import derived_id, new_id
 from docmill.services.acting import Acted
 from docmill.services.documents import DOCUMENT, original_gone
 from docmill.services.expiring import stay
 from docmill.services.following import wait
+from docmill.services.jobs import Jobs, Retry
 from docmill.services.processing import Order
+from docmill.services.quota import Room
+from docmill.services.withdrawing import withdraw
 
 _KEPT = ("file_name", "source", "sha256", "size", "format", "original_key")
 """What two documents of the same file have in common."""
@@ -52,6 +55,7 @@ class Reprocessing(Acted):
         stores: StorePool,
         *,
         org_id: str,
+        quota: int | None,
     ) -> None:
         self._database = database.scoped(org_id)
         self._bell = bell
@@ -59,6 +63,7 @@ class Reprocessing(Acted):
         self._template = template
         self._stores = stores.standing_as(self._database)
         self._org_id = org_id
+        self._room = Room(org_id, quota)
 
     def order_of(self, record: DocumentRecord) -> Order:
         """What the document was taken in for: the schema as it was then, the model, the folder for outputs."""
@@ -75,7 +80,29 @@ class Reprocessing(Acted):
         )
 
     def check(self, record: DocumentRecord, order: Order) -> None:
-        """NotFound if nothing is kept of it that could answer."""
+        """Whether `start` can be asked for: NotFound if nothing is kept of it that could answer, Conflict if it is to
+        run again and is not done yet.
+        """
+        if not is_answered_by(record, order):
+            self._check_kept(record, order)
+            return
+        _own_job(record)
+        if not record.status.finished:
+            raise Conflict(f"{record.file_name} ({record.id}) is not done yet: it is {record.status}.")
+
+    def start(
+        self, record: DocumentRecord, order: Order, runs: Jobs, wish: Retry, *, document_id: str | None = None
+    ) -> Asked:
+        """Have it processed for this order. What it was taken in for it answers by itself: of its `runs` there is one
+        more, as `wish` says. Anything else is asked, and another document answers, which `document_id` may name.
+        """
+        if not is_answered_by(record, order):
+            return self.ask(record, order, document_id=document_id)
+        job_id = _own_job(record)
+        runs.retry(job_id, wish, document_id=record.id)
+        return Asked(document_id=record.id, job_id=job_id)
+
+    def _check_kept(self, record: DocumentRecord, order: Order) -> None:
         if record.sha256 is None or record.format is None:
             raise NotFound(f"Of document {record.id} nothing was kept; bring the file in again.", document_id=record.id)
         there = record.original_key is not None and self._blobs().has(record.original_key)
@@ -86,9 +113,10 @@ class Reprocessing(Acted):
     def ask(self, record: DocumentRecord, order: Order, *, document_id: str | None = None) -> Asked:
         """Have its bytes read for this order, as a document of its own; NotFound if they are not kept any more.
 
-        With a `document_id` it is that document, however often it is asked for.
+        Its original counts as one that comes in: QuotaExceeded if the organisation has no room for it. With a
+        `document_id` it is that document, however often it is asked for.
         """
-        self.check(record, order)
+        self._check_kept(record, order)
         found = document_id or new_id()
         with self._database.read() as connection:
             now = database_now(connection)
@@ -106,6 +134,13 @@ class Reprocessing(Acted):
         if record.original_key is not None:
             # They may be about to expire with the document that had them until now.
             stay(self._database, [record.original_key], wait)
+            try:
+                self._check_kept(record, order)
+            except NotFound:
+                # What stood there before, under an id that is asked for again, is left as it is.
+                if outcome.submitted:
+                    self._forget(another)
+                raise
         self._bell.ring(outcome.left_ready)
         return Asked(document_id=found, job_id=str(another.job_id))
 
@@ -128,6 +163,8 @@ class Reprocessing(Acted):
         def work(store: Store) -> Outcome:
             with store.session.write() as connection:
                 insert_new(connection, [another])
+                if another.original_key is not None:
+                    self._room.check(connection)
                 outcome = store.begin().run(Batch(submissions=[job]))
                 if outcome.submitted:
                     self._record(connection, "document.reprocess", (DOCUMENT, record.id), before, after | more)
@@ -135,11 +172,26 @@ class Reprocessing(Acted):
 
         return self._stores.work(work, again=work)
 
+    def _forget(self, record: DocumentRecord) -> None:
+        def note(connection: Connection) -> None:
+            before = {"file_name": record.file_name, "sha256": record.sha256}
+            self._record(connection, "document.withdraw", (DOCUMENT, record.id), before)
+
+        withdraw(self._stores, self._bell, record, note=note)
+
 
 def another(kept: Order, *, named: Order | None, model: str | None) -> Order:
     """An order as it was, with another schema, as `named` has it, or another model, as far as they were asked for."""
     order = kept if named is None else replace(named, model=kept.model, out=kept.out)
     return order if model is None else replace(order, model=model)
+
+
+def _own_job(record: DocumentRecord) -> str:
+    if record.job_id is None:
+        raise NotFound(
+            f"Of {record.file_name} ({record.id}) no bytes were kept; bring the file in again.", document_id=record.id
+        )
+    return record.job_id
 
 
 def is_answered_by(record: DocumentRecord, order: Order) -> bool:

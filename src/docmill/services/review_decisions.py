@@ -11,12 +11,11 @@ from docmill.db.tables import documents, jobs, review_items
 from docmill.engine.batch import Batch, NewJob, Outcome
 from docmill.engine.store import PlanSource, Store
 from docmill.engine.store_pool import StorePool
-from docmill.model.errors import InvalidInput
+from docmill.model.errors import DocmillError, InvalidInput
 from docmill.model.ids import derived_id
 from docmill.model.people import Permission, Principal
 from docmill.model.review import CHANGED, ChecksFail, RequiredMissing, ReviewStatus
 from docmill.review.editing import lacking, rechecked
-from docmill.review.fields import FieldRow
 from docmill.review.queue import NOBODY
 from docmill.review.rows import fields_of
 from docmill.services.review_base import ReviewBase
@@ -34,7 +33,8 @@ class Decided:
     item: ItemSummary
     job_ids: Sequence[str]
     failing: Sequence[Mapping[str, Any]] = ()
-    """Rules of the schema that do not hold for what was approved, as `ItemView.checks` has them."""
+    """Rules of the schema that do not hold for what was approved, as `ItemView.checks` has them; none where what was
+    read cannot be asked any more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +45,18 @@ class _Wish:
     reason: str | None
     template_id: str
     anyway: bool
+    readable: bool
+    """Whether the rules can be asked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ended:
+    """What the transaction did."""
+
+    outcome: Outcome | None = None
+    """None: nothing for workers, or an earlier attempt did it."""
+    job_ids: Sequence[str] = ()
+    failing: Sequence[Mapping[str, Any]] = ()
 
 
 class Decisions(ReviewBase):
@@ -80,8 +92,15 @@ class Decisions(ReviewBase):
             self._stores = StorePool(self._database, PlanSource())
         with self._database.read() as connection:
             item = str(self._found(connection, item_id).id)
-        if reason is None:
-            self._warm(item)
+        readable = reason is None
+        try:
+            if readable:
+                self._warm(item)
+        except DocmillError:
+            if not anyway:
+                raise
+            # Whoever approves it as it stands needs no rules for that: bytes that the disk lost hold up nobody.
+            readable = False
         wish = _Wish(
             principal=principal,
             item_id=item,
@@ -89,38 +108,40 @@ class Decisions(ReviewBase):
             reason=reason,
             template_id=self._outputs_template(),
             anyway=anyway,
+            readable=readable,
         )
-        outcome, job_ids = self._stores.work(
+        ended = self._stores.work(
             lambda store: self._transact(store, wish), again=lambda store: self._transact_again(store, wish)
         )
-        if outcome is not None:
-            self._bell.ring(outcome.left_ready)
+        if ended.outcome is not None:
+            self._bell.ring(ended.outcome.left_ready)
         with self._database.read() as connection:
             shown = self._summary(connection, item, database_now(connection), principal)
-            found, rows = self._found(connection, item), fields_of(connection, item)
-        failing = self._failing(found, rows) if reason is None else ()
-        return Decided(item=shown, job_ids=job_ids, failing=failing)
+        return Decided(item=shown, job_ids=ended.job_ids, failing=ended.failing)
 
-    def _failing(self, item: Row[Any], rows: Sequence[FieldRow]) -> Sequence[Mapping[str, Any]]:
+    def _failing(self, connection: Connection, item: Row[Any], wish: _Wish) -> Sequence[Mapping[str, Any]]:
         """The rules that do not hold for the values as they stand."""
-        _, checks = rechecked(rows, *self._extraction_of(item))
+        if not wish.readable:
+            return ()
+        _, checks = rechecked(fields_of(connection, item.id), *self._extraction_of(item))
         return [each for each in checks if not each["passed"]]
 
-    def _transact_again(self, store: Store, wish: _Wish) -> tuple[Outcome | None, Sequence[str]]:
+    def _transact_again(self, store: Store, wish: _Wish) -> _Ended:
         """After an attempt whose commit may have been done although its answer was lost."""
         with store.session.read() as connection:
             item = connection.execute(select(review_items).where(review_items.c.id == wish.item_id)).one()
-        mine = item.decided_by == wish.principal.id and item.reason == wish.reason
-        if ReviewStatus(item.status).decided and mine:
-            return None, ()
+            mine = item.decided_by == wish.principal.id and item.reason == wish.reason
+            if ReviewStatus(item.status).decided and mine:
+                return _Ended(failing=self._failing(connection, item, wish))
         return self._transact(store, wish)
 
-    def _transact(self, store: Store, wish: _Wish) -> tuple[Outcome | None, Sequence[str]]:
+    def _transact(self, store: Store, wish: _Wish) -> _Ended:
         with store.session.write() as connection:
             now = database_now(connection)
             item = self._hold(connection, wish.item_id, wish.version)
             self._check_claim(connection, item, wish.principal, now)
-            status = self._status(connection, item, wish)
+            failing = self._failing(connection, item, wish)
+            status = self._status(connection, item, wish, failing)
             decided = {"decided_by": wish.principal.id, "decided_at": now, "sla_at": None, "reason": wish.reason}
             self._write(connection, item, now, status=status, **decided, **NOBODY)
             new_jobs = [] if wish.reason is not None else self._jobs(connection, item, wish)
@@ -129,9 +150,11 @@ class Decisions(ReviewBase):
             after = {"status": status.value} | ({"reason": wish.reason} if wish.reason else {})
             verb = "reject" if status is ReviewStatus.REJECTED else "approve"
             self._record(connection, wish.principal, verb, item.id, now, {"status": item.status}, after)
-        return outcome, [job.id for job in new_jobs]
+        return _Ended(outcome=outcome, job_ids=[job.id for job in new_jobs], failing=failing)
 
-    def _status(self, connection: Connection, item: Row[Any], wish: _Wish) -> ReviewStatus:
+    def _status(
+        self, connection: Connection, item: Row[Any], wish: _Wish, failing: Sequence[Mapping[str, Any]]
+    ) -> ReviewStatus:
         if wish.reason is not None:
             return ReviewStatus.REJECTED
         rows = fields_of(connection, item.id)
@@ -143,8 +166,7 @@ class Decisions(ReviewBase):
                 id=item.id,
                 missing=missing,
             )
-        failing = [] if wish.anyway else self._failing(item, rows)
-        if failing:
+        if failing and not wish.anyway:
             told = " ".join(f"{each['name']}: {each['message']}" for each in failing)
             raise ChecksFail(
                 f"Item {item.id} has values that do not pass all checks. {told} Correct what is wrong.",

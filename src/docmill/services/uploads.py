@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlalchemy import Connection, delete, select
+from sqlalchemy import Connection, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from docmill.db.clock import database_now
@@ -23,10 +23,8 @@ from docmill.documents.faults import EmptyFile, FileTooLarge
 from docmill.documents.intake import shown_name
 from docmill.documents.records import AUTOMATIC, DocumentRecord, insert_new
 from docmill.documents.sniffing import sniff_file
-from docmill.engine.batch import Batch, NewJob, Outcome, Report
-from docmill.engine.bell import CONTROL, Bell
-from docmill.engine.events import Cancelled
-from docmill.engine.pruning import delete_jobs
+from docmill.engine.batch import Batch, NewJob, Outcome
+from docmill.engine.bell import Bell
 from docmill.engine.store import Store
 from docmill.engine.store_pool import StorePool
 from docmill.model.errors import Conflict, DocmillError
@@ -39,6 +37,7 @@ from docmill.services.expiring import stay
 from docmill.services.following import wait
 from docmill.services.processing import Order
 from docmill.services.quota import Room
+from docmill.services.withdrawing import withdraw
 
 SOURCE = "upload"
 
@@ -226,19 +225,13 @@ class Uploads(OrgService):
             connection.execute(insert_into(connection, leaving_blobs).values(key=key).on_conflict_do_nothing())
 
     def _forget(self, record: DocumentRecord, by: Principal) -> None:
-        """Take it back, with its job: sent once more, under the same id, it is a new document with a new job."""
-        job_id = str(record.job_id)
+        """Sent once more, under the same id, it is a new document with a new job."""
 
-        def gone(connection: Connection, outcome: Outcome) -> None:
-            delete_jobs(connection, [job_id])
-            mine = (documents.c.id == record.id, documents.c.org_id == self._org_id)
-            if connection.execute(delete(documents).where(*mine)).rowcount:
-                before, now = {"file_name": record.file_name, "sha256": record.sha256}, database_now(connection)
-                audit.record(connection, by, "document.withdraw", (DOCUMENT, record.id), before, now=now)
+        def note(connection: Connection) -> None:
+            before, now = {"file_name": record.file_name, "sha256": record.sha256}, database_now(connection)
+            audit.record(connection, by, "document.withdraw", (DOCUMENT, record.id), before, now=now)
 
-        self._stores.commit(Batch(reports=[Report(job_id=job_id, event=Cancelled())]), also=gone)
-        # A worker may have begun already.
-        self._bell.ring([CONTROL])
+        withdraw(self._stores, self._bell, record, note=note)
 
 
 def _other_bytes(document_id: str) -> Conflict:

@@ -74,7 +74,12 @@ class Alongside:
         self._thread.start()
 
     def stop(self, waiting: Callable[[int], None] = lambda busy: None) -> None:
-        """Drain, and wait for the end; `waiting` hears now and then how many steps are still at work."""
+        """Drain, and wait for the end; `waiting` hears now and then how many steps are still at work.
+
+        One that never began has nothing to end: an interrupt may come that early.
+        """
+        if self._thread.ident is None:
+            return
         self._worker.stop()
         self._thread.join(_PATIENCE)
         while self._thread.is_alive():

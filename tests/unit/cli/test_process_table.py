@@ -158,6 +158,15 @@ def test_what_is_said_of_several_files_is_said_once(monkeypatch: pytest.MonkeyPa
     ]
 
 
+def test_of_many_files_of_which_the_same_is_said_the_first_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    error = {"code": "unsupported_file", "message": "This is plain text."}
+    failed = [document(f"{number}.txt", status="failed", error=error) for number in range(1200)]
+    lines = printed(monkeypatch, 120, *failed)
+    assert [line for line in lines if line.startswith("- ")] == [
+        "- 0.txt, 1.txt, 2.txt, and 1197 more (`--json` names all): unsupported_file: This is plain text."
+    ]
+
+
 @pytest.mark.parametrize(
     ("kind", "note", "said"),
     [

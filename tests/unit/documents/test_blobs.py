@@ -1,5 +1,6 @@
 """Blobs in a folder: by content, complete or not at all, and out of reach of names from outside."""
 
+import errno
 import hashlib
 import io
 import os
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from docmill.documents.blobs import BlobMissing, FolderBlobs, Workshop, leave, write_in
+from docmill.documents.blobs import BlobMissing, FolderBlobs, StorageUnavailable, Workshop, leave, write_in
 from docmill.documents.faults import FileTooLarge
 from docmill.documents.links import LinkRefused, Links
 from docmill.model.errors import InvalidInput
@@ -176,3 +177,14 @@ def test_an_altered_link_is_refused(blobs: FolderBlobs, old: str, new: str) -> N
 def test_a_link_of_another_installation_is_refused(blobs: FolderBlobs) -> None:
     with pytest.raises(LinkRefused, match="not made by this installation"):
         Links(b"another secret").check(link(blobs)[1], method="GET", now=NOW)
+
+
+def test_a_folder_that_nobody_may_look_into_is_named(blobs: FolderBlobs, monkeypatch: pytest.MonkeyPatch) -> None:
+    def locked(path: Path, **more: object) -> os.stat_result:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+    # Not by its rights: root, which tests may run as, may look into all.
+    monkeypatch.setattr(Path, "stat", locked)
+    monkeypatch.setattr(Path, "exists", locked)
+    with pytest.raises(StorageUnavailable, match=r"cannot be stored in .*: Permission denied\. Check"):
+        blobs.probe()

@@ -24,7 +24,7 @@ from docmill.model.ids import derived_id
 from docmill.model.people import Permission
 from docmill.services.documents import original_gone
 from docmill.services.jobs import Retry
-from docmill.services.reprocessing import another, is_answered_by
+from docmill.services.reprocessing import another
 
 routes = APIRouter(prefix="/documents", tags=["documents"], route_class=Guarded)
 
@@ -378,15 +378,10 @@ def reprocess(
         schema = None if body.form_schema is None else call.org.order(body.form_schema, None)
         model = None if body.model is None else call.org.model(body.model)
         order = another(again.order_of(record), named=schema, model=model)
-        if not is_answered_by(record, order):
-            named = None if key is None else derived_id("reprocess", call.org.id, key)
-            asked = again.ask(record, order, document_id=named)
-            return Reprocessed(document_id=asked.document_id, job_id=asked.job_id)
-        if record.job_id is None:
-            raise NotFound(f"Document {record.id} has no job; upload it again.", document_id=record.id)
+        named = None if key is None else derived_id("reprocess", call.org.id, key)
         wish = Retry(everything=True, keep_checkpoints=body.keep_checkpoints)
-        call.jobs.retry(record.job_id, wish, document_id=record.id)
-        return Reprocessed(document_id=record.id, job_id=record.job_id)
+        asked = again.start(record, order, call.jobs, wish, document_id=named)
+        return Reprocessed(document_id=asked.document_id, job_id=asked.job_id)
 
     return creating.once(body, work, status=202)
 
