@@ -14,7 +14,7 @@ from difflib import SequenceMatcher
 from typing import NamedTuple
 
 from docmill.documents.reading import Box, Line, Page, Reading, TextSource
-from docmill.extraction.result import Check, Extraction
+from docmill.extraction.result import Check, Extraction, FieldValue
 from docmill.extraction.values.texts import loose
 
 CHECK = "several_documents"
@@ -90,17 +90,22 @@ def several_documents(reading: Reading, number: str | None, *, opens: Opens, alo
 
 
 def marked(extraction: Extraction) -> Extraction:
-    """The extraction with the check in all its fields, whoever read them: any may come from any of the papers."""
+    """The extraction with the check in all its values, whoever read them: any may come from any of the papers."""
     told = next((check for check in extraction.checks if check.name == CHECK), None)
     if told is None:
         return extraction
     names = tuple(extraction.fields)
-    fields = {
-        name: found if CHECK in found.failed else found.judged(found.passed, (*found.failed, CHECK))
-        for name, found in extraction.fields.items()
-    }
+    fields = _marked(extraction.fields)
+    rows = {table: [_marked(row) for row in rows] for table, rows in extraction.rows.items()}
     checks = tuple(replace(check, fields=names) if check is told else check for check in extraction.checks)
-    return replace(extraction, fields=fields, checks=checks)
+    return replace(extraction, fields=fields, rows=rows, checks=checks)
+
+
+def _marked(values: Mapping[str, FieldValue]) -> dict[str, FieldValue]:
+    return {
+        name: found if CHECK in found.failed else found.judged(found.passed, (*found.failed, CHECK))
+        for name, found in values.items()
+    }
 
 
 def _parts(reading: Reading) -> list[Part]:

@@ -148,6 +148,10 @@ def test_no_value_that_may_be_of_another_paper_is_sure_and_each_comes_to_a_perso
     for name in check.fields:
         assert found.fields[name].confidence <= FAILED_CAP
         assert CHECK in found.fields[name].failed
+    cells = [cell for table in found.rows.values() for row in table for cell in row.values()]
+    assert cells
+    assert all(cell.confidence <= FAILED_CAP for cell in cells)
+    assert all(cell.failed.count(CHECK) == 1 for cell in cells)
     alone = extract(typed_reading(FORGE))
     assert alone.fields["total"].confidence > FAILED_CAP
     assert found.confidence < alone.confidence
